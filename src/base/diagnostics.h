@@ -1,0 +1,47 @@
+// A user's mistakes as values: phases add them, borders between phases stop on errors, and cli/
+// prints them. Codes are listed once, in diagnostics.def.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/source.h"
+
+namespace mtf {
+
+enum class Severity : uint8_t { note, warning, error };
+
+enum class Code : uint16_t {
+#define MTF_DIAGNOSTIC(name, id, severity, title) name,
+#include "base/diagnostics.def"
+#undef MTF_DIAGNOSTIC
+};
+
+std::string_view id_of(Code);        // "layout.axis-reused"
+Severity severity_of(Code);          // what the code is by default
+std::string_view title_of(Code);     // one sentence, for lists of codes
+
+struct Diagnostic {
+  Code code;
+  std::string message;  // one sentence in the user's own names and numbers
+  SourceSpan where;
+  std::vector<std::pair<SourceSpan, std::string>> notes;
+  std::string help;  // the edit to make; empty if none is certain
+  Severity severity = severity_of(code);
+};
+
+class Diagnostics {  // collects; never throws, never prints
+ public:
+  void add(Diagnostic d);
+  bool has_errors() const { return errors_ > 0; }
+  std::span<const Diagnostic> all() const { return list_; }
+
+ private:
+  std::vector<Diagnostic> list_;
+  int errors_ = 0;
+};
+
+}  // namespace mtf

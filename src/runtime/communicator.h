@@ -1,0 +1,75 @@
+// What ranks send each other. Implementations: MPI, threads in one process, and a traced wrapper
+// that counts. All collectives are our own trees over send and receive, so that every implementation
+// sums in the same order (partitioning.md section 4.6): partners at distance 1, 2, 4, ..., the lower
+// position's operand on the left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "mesh/mesh.h"
+#include "plan/program.h"
+
+namespace mtf {
+
+// Point-to-point transport, the only thing that MPI and threads implement differently.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Sends `out` to `destination` and receives `in` from `source` at the same time; either may be
+  // empty (then its rank is ignored). Sizes agree on both ends.
+  virtual void exchange(int destination, std::span<const std::byte> out, int source,
+                        std::span<std::byte> in) = 0;
+  virtual void barrier() = 0;
+  // Stops every rank with this exit code; does not return.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+};
+
+// Counts what goes through another communicator.
+class TracedCommunicator final : public Communicator {
+ public:
+  explicit TracedCommunicator(Communicator& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  void exchange(int destination, std::span<const std::byte> out, int source,
+                std::span<std::byte> in) override;
+  void barrier() override { inner_.barrier(); }
+  [[noreturn]] void abort(int exit_code) override { inner_.abort(exit_code); }
+
+  Traffic sent;  // since construction or the last reset by the caller
+
+ private:
+  Communicator& inner_;
+};
+
+// The ranks that differ from `rank` only along `axes`, and this rank's place among them. For sums
+// the first axis listed is the least significant (inner first); `ranks[position]` is this rank.
+struct Group {
+  std::vector<int> ranks;
+  int position = 0;
+};
+Group group_of(const Mesh&, int rank, const AxisList& least_significant_first);
+
+// Elements of `type` in `data`, combined in place over the group. `staging` holds at least as many
+// bytes as `data` (times the group's size for Algorithm::gather). All buffers are planned memory.
+void all_reduce(Communicator&, const Group&, Reduction, Algorithm, DType, std::span<std::byte> data,
+                std::span<std::byte> staging);
+
+// `all` holds group-size chunks in order of position; the last may be shorter (chunk_elements is the
+// length of the others). On return `mine` (chunk `position`) is reduced. `all` is overwritten.
+void reduce_scatter(Communicator&, const Group&, Algorithm, DType, int64_t chunk_elements,
+                    std::span<std::byte> all, std::span<std::byte> staging);
+
+// On entry chunk `position` of `all` is filled; on return all are. Doubling if the group's size is a
+// power of two, else a ring.
+void all_gather(Communicator&, const Group&, int64_t chunk_bytes, std::span<std::byte> all);
+
+// Chunk j of `out` goes to position j; chunk j of `in` comes from position j. p-1 messages.
+void all_to_all(Communicator&, const Group&, int64_t chunk_bytes, std::span<const std::byte> out,
+                std::span<std::byte> in);
+
+}  // namespace mtf
