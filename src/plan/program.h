@@ -39,31 +39,71 @@ enum class Algorithm : uint8_t {
 };
 std::string_view name_of(Algorithm);
 
-// `fold` of an axis list is innermost first: over[0] is summed before over[1].
-struct Compute { const OpDef* op; KernelCall call; };  // call.inputs/results views are of rank 0
-struct AllReduce { AxisList over; Reduction reduction; Algorithm algorithm; };
-struct AllGather { AxisId over; DimId dim; };
-struct ReduceScatter { AxisList over; DimId dim; Algorithm algorithm; };
-struct AllToAll { AxisId over; DimId split; DimId concat; };  // split: newly split; concat: made whole
-struct Shift { AxisId over; DimId dim; int offset; bool wrap; };
-struct Slice { AxisId over; DimId dim; };  // keep own piece; no traffic
-struct OnFirst { AxisList over; };  // replicated -> partial: kept on coordinate 0, -0.0 elsewhere
+// A local kernel. `call` has everything but the views, which differ between ranks only in origins
+// (bind_call in plan/lower.h fills them). `label` names the ops that it does, for people.
+struct Compute {
+  KernelCall call;
+  std::string label;
+  bool in_place = false;  // a result may overwrite an operand of its type and layout
+};
 
-using Action = std::variant<Compute, AllReduce, AllGather, ReduceScatter, AllToAll, Shift, Slice, OnFirst>;
+// Axis lists of sums are innermost first: over[0] is summed before over[1].
+struct AllReduce {
+  AxisList over;
+  Reduction reduction;
+  Algorithm algorithm;
+};
+struct AllGather {
+  AxisId over;
+  DimId dim;
+};
+struct ReduceScatter {  // dim becomes split by `over`, over[0] most minor
+  AxisList over;
+  DimId dim;
+  Algorithm algorithm;
+};
+struct AllToAll {
+  AxisId over;
+  DimId split;   // becomes split
+  DimId concat;  // becomes whole
+};
+struct Shift {
+  AxisId over;
+  DimId dim;
+  int offset;
+  bool wrap;
+};
+struct Slice {  // keep one's own piece; no traffic
+  AxisId over;
+  DimId dim;
+};
+
+using Action = std::variant<Compute, AllReduce, AllGather, ReduceScatter, AllToAll, Shift, Slice>;
 
 struct Instruction {
   Action action;
   std::vector<ValueId> inputs, results;
   Origin origin;
   Phase phase = Phase::forward;
+  double flops = 0;         // on one device
+  double unique_flops = 0;  // of the whole logical op; flops * ranks / unique_flops is duplication
 };
 
 struct Program {
+  // Where a named result goes when the program ends, and where named values come from.
+  struct Binding {
+    std::string name;  // "parameter:PATH", "gradient:PATH", "state:PATH/m", "loss_sum", ...
+    ValueId value;
+  };
+
   std::string name;  // init, accumulate, update, eval, prefill, decode
   Mesh mesh;
   std::vector<Dim> dims;
   std::vector<Value> values;
   std::vector<Instruction> code;
+  std::vector<Binding> inputs;   // read before the program runs: parameters, states, inputs
+  std::vector<Binding> outputs;  // valid after it has run
+  int sums = 0, exact_sums = 0;  // sums whose order no layout changes, of all sums
 
   const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id.index)]; }
   Value& operator[](ValueId id) { return values[static_cast<size_t>(id.index)]; }
@@ -71,7 +111,7 @@ struct Program {
 };
 
 // Wire bytes and messages that one rank sends in an instruction (the maximum over ranks), exactly
-// as the communicator does (partitioning.md section 2). Zero for Compute, Slice and OnFirst.
+// as the communicator does (partitioning.md section 2). Zero for Compute and Slice.
 struct Traffic {
   int64_t bytes = 0, messages = 0;
 };
@@ -79,5 +119,9 @@ Traffic traffic(const Program&, const Instruction&);
 
 std::string print(const Program&);
 std::string print(const Program&, const Instruction&);
+std::string show(const Program&, const Value&);  // "f32 [batch/data=8, length=128]"
+std::string show(const Mesh&, const AxisList&);  // "[data, model]"
+
+uint64_t digest(const Program&);  // of the printed program, which has no spans
 
 }  // namespace mtf

@@ -1,0 +1,49 @@
+// Layout rules (dim -> axes) and the walk that applies them: the whole layout policy.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/source.h"
+#include "mesh/mesh.h"
+
+namespace mtf {
+
+struct LayoutRule {
+  struct Use {
+    AxisId axis;
+    bool soft = false;  // skipped where the axis is taken or does not divide
+    SourceSpan span;
+  };
+  std::string dim;
+  std::vector<Use> axes;  // major to minor
+  SourceSpan span;        // of the dim's name
+};
+
+struct LayoutRules {
+  std::vector<LayoutRule> rules;
+  std::vector<std::pair<std::string, std::vector<LayoutRule>>> tensors;  // path pattern -> rules
+  int64_t gather_limit = INT64_MAX;  // bytes of the largest whole tensor a conversion may make
+
+  // The rules for a tensor of this path: the last matching pattern of `tensors`, else `rules`.
+  const std::vector<LayoutRule>& for_tensor(std::string_view path) const;
+};
+
+// A rule that could not be applied in a walk.
+struct WalkConflict {
+  const LayoutRule* rule = nullptr;
+  const LayoutRule* other = nullptr;  // the rule that already took the axis; null: does not divide
+  AxisId axis;
+  size_t dim = 0, other_dim = 0;      // positions in the walked dims
+};
+
+// The walk of language.md section 2: over the dims of a tensor or of an op's iteration space, hard
+// axes in order of the rules, then soft ones. `dims[i]` may be a block dim, which follows the rule of
+// the dim it cuts and silently stays whole where an axis does not divide it. Returns the axes of each
+// dim, major to minor; conflicts are appended if asked for.
+std::vector<AxisList> walk(const std::vector<const Dim*>& dims, const Mesh&,
+                           const std::vector<LayoutRule>&, std::vector<WalkConflict>* = nullptr);
+
+}  // namespace mtf
