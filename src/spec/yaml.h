@@ -1,5 +1,5 @@
 // YAML text as a tree that keeps the place of every key and value. The only user of yaml-cpp is
-// yaml.cpp; it refuses what specs do not use (aliases, merge keys, several documents, ...).
+// yaml.cpp; it refuses what specs do not use (aliases, merge keys, tags, several documents, ...).
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct YamlNode {
   };
 
   Kind kind = Kind::null;
-  SourceSpan span;
+  SourceSpan span;       // of a scalar as written; of a list or map its opening; of an absent value its key
   std::string text;      // of a scalar
   bool quoted = false;   // a quoted scalar is a string whatever it looks like
   std::vector<YamlNode> items;                     // of a list
@@ -30,11 +30,21 @@ struct YamlNode {
   bool is_list() const { return kind == Kind::list; }
   bool is_scalar() const { return kind == Kind::scalar; }
   bool is_null() const { return kind == Kind::null; }
-  const YamlNode* find(std::string_view key) const;
+  const YamlNode* find(std::string_view key) const;  // null if absent or no map; linear
   YamlNode* find(std::string_view key);
 };
 
-// Parses sources[file]. Every mistake becomes a diagnostic; the result is then the null node.
+constexpr size_t max_yaml_bytes = size_t{1} << 20;
+constexpr int max_yaml_depth = 32;
+
+// Parses sources[file], whose root must be a map. Every mistake becomes a diagnostic. After one the
+// result is the null node, except that the second of two equal keys is dropped and reading goes on.
 YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics);
+
+// The same for the text from byte `offset` on, of any kind: the right side of a `--set`.
+YamlNode parse_yaml_value(const Sources& sources, int file, size_t offset, Diagnostics& diagnostics);
+
+// As block YAML that parses to the same tree. Null entries of maps are left out: they are absent.
+std::string print_yaml(const YamlNode& node);
 
 }  // namespace mtf
