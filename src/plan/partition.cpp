@@ -1,0 +1,433 @@
+// Walks the Graph in order. Each op computes in the layout that the walk over its iteration space
+// gives; its operands are converted to that layout, its result rests as language.md section 2.2 says.
+#include "plan/partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "plan/conflicts.h"
+#include "plan/lower.h"
+#include "plan/names.h"
+#include "plan/relayout.h"
+#include "plan/reshape.h"
+
+namespace mtf {
+namespace {
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& graph, const Mesh& mesh, const LayoutRules& rules, const Numerics& numerics,
+              std::string name, Diagnostics& diagnostics)
+      : graph_(graph), rules_(rules), numerics_(numerics), diagnostics_(diagnostics), names_(graph),
+        conflicts_(graph, mesh, rules) {
+    program_.name = std::move(name);
+    program_.mesh = mesh;
+    program_.dims = graph.dims;
+    home_.resize(graph.nodes.size());
+  }
+
+  Program run() {
+    for (int32_t i = 0; i < static_cast<int32_t>(graph_.nodes.size()); ++i) {
+      const NodeId id{i};
+      if (names_.needed(id) && !graph_[id].op->name_only && !names_.generated(id))
+        place(id);
+    }
+    for (const Named& output : graph_.outputs)
+      bind_output(output);
+    conflicts_.report(diagnostics_);
+    return std::move(program_);
+  }
+
+ private:
+  // Where a base node's value lies after it was made.
+  struct Home {
+    ValueId value;
+    Reduction reduction = Reduction::sum;
+    bool inexact = false;  // partial in an order that the Graph does not fix
+  };
+  using Key = std::pair<std::vector<AxisList>, Phase>;
+
+  Home& home(NodeId n) { return home_[static_cast<size_t>(n.index)]; }
+  const Layout& layout_of(ValueId v) const { return program_[v].layout; }
+
+  // ---- the layout policy -------------------------------------------------------------------
+  std::vector<AxisList> rest_of(const Node& node) {
+    const Node& like = node.gradient_of.index >= 0 ? graph_[node.gradient_of] : node;
+    const auto* rules = &rules_.for_tensor(path_of(like));
+    std::vector<WalkConflict> conflicts;
+    auto split = walk(dims_of(node.type.shape.dims), program_.mesh, *rules, &conflicts);
+    conflicts_.note(node, node.type.shape.dims, conflicts, false);
+    return split;
+  }
+
+  std::string path_of(const Node& node) const {
+    if (const auto* name = node.attrs.get<std::string>("name"))
+      return *name;
+    return node.origin.scope;
+  }
+
+  std::vector<const Dim*> dims_of(const std::vector<DimId>& ids) const {
+    std::vector<const Dim*> out;
+    for (DimId d : ids)
+      out.push_back(&graph_[d]);
+    return out;
+  }
+
+  // Union of the dims of operands and result, without the block dims that this very node makes.
+  std::vector<DimId> iteration_space(const Node& node) const {
+    std::vector<DimId> dims;
+    auto add = [&](DimId d) {
+      if (!std::count(dims.begin(), dims.end(), d))
+        dims.push_back(d);
+    };
+    for (NodeId in : node.inputs)
+      for (DimId d : graph_[in].type.shape.dims)
+        add(d);
+    for (DimId d : node.type.shape.dims)
+      if (!is_own_block(node, d))
+        add(d);
+    return dims;
+  }
+
+  static bool is_own_block(const Node& node, DimId d) {
+    const auto* blocks = node.attrs.get<DimPairs>("blocks");
+    return blocks && std::any_of(blocks->begin(), blocks->end(), [d](const auto& b) { return b.second == d; });
+  }
+
+  OpLayout op_layout(const Node& node) {
+    OpLayout layout{iteration_space(node), {}};
+    if (passes_partial(node) || node.op->movement) {
+      layout.split.resize(layout.dims.size());
+      follow_input(node, layout);
+    } else {
+      std::vector<WalkConflict> conflicts;
+      layout.split = walk(dims_of(layout.dims), program_.mesh, rules_.for_tensor(node.origin.scope), &conflicts);
+      conflicts_.note(node, layout.dims, conflicts, true);
+    }
+    for (size_t i = 0; i < layout.dims.size(); ++i)
+      if (role_of(node, layout.dims[i]) == Role::whole)
+        layout.split[i].clear();
+    return layout;
+  }
+
+  Role role_of(const Node& node, DimId d) const {
+    return node.op->role ? node.op->role(graph_, node, d) : Role::kept;
+  }
+
+  void follow_input(const Node& node, OpLayout& layout) {
+    const Alias& alias = names_.of(node.inputs[0]);
+    if (names_.generated(alias.base))
+      return;
+    const Value& v = program_[home(alias.base).value];
+    const std::vector<AxisList> split =
+        v.layout.partial.empty() || passes_partial(node) ? v.layout.split : rest_of(graph_[alias.base]);
+    for (size_t i = 0; i < split.size(); ++i)
+      layout.of(alias.from_base(v.type.shape.dims[i])) = split[i];
+    follow_reshape(program_, node, layout);
+  }
+
+  // An inexact partial goes on through ops that are linear in all their operands together.
+  bool passes_partial(const Node& node) {
+    if (!node.op->linear)
+      return false;
+    const AxisList* common = nullptr;
+    for (NodeId in : node.inputs) {
+      const NodeId base = names_.of(in).base;
+      if (names_.generated(base) || !home(base).inexact)
+        return false;
+      const AxisList& partial = layout_of(home(base).value).partial;
+      if (partial.empty() || (common && *common != partial))
+        return false;
+      common = &partial;
+    }
+    return common != nullptr;
+  }
+
+  // ---- values ------------------------------------------------------------------------------
+  ValueId add_value(const Node& node, std::string name, Layout layout, Storage storage) {
+    Value v;
+    v.name = std::move(name);
+    v.type = node.type;
+    v.local_sizes = local_sizes(program_, node.type.shape, layout);
+    v.layout = std::move(layout);
+    v.storage = storage;
+    program_.values.push_back(std::move(v));
+    return {static_cast<int32_t>(program_.values.size()) - 1};
+  }
+
+  void place(NodeId id) {
+    const Node& node = graph_[id];
+    if (node.op->kernel.empty())
+      place_leaf(id, node);
+    else
+      place_computed(id, node);
+  }
+
+  void place_leaf(NodeId id, const Node& node) {
+    const std::string name = *node.attrs.get<std::string>("name");
+    const Storage storage = node.op->name == "parameter" ? Storage::parameter
+                            : node.op->name == "input"   ? Storage::input
+                                                         : state_storage(name);
+    home(id).value = add_value(node, name, {rest_of(node), {}}, storage);
+    program_.inputs.push_back({binding_name(node, name), home(id).value});
+  }
+
+  static std::string binding_name(const Node& node, const std::string& name) {
+    return node.op->name == "parameter" ? "parameter:" + name : name;
+  }
+
+  static Storage state_storage(const std::string& name) {
+    if (name.starts_with("gradient:"))
+      return Storage::gradient;
+    return name.starts_with("cache:") ? Storage::cache : Storage::state;
+  }
+
+  void place_computed(NodeId id, const Node& node) {
+    const OpLayout layout = op_layout(node);
+    std::vector<ValueId> operands;
+    for (NodeId in : node.inputs)
+      operands.push_back(operand(in, node, layout));
+    home(id) = emit(node, layout, operands);
+    if (names_.readers(id) == 1 && !names_.is_output(id))
+      return;  // goes straight to the layout of its one reader
+    home(id).value = convert(home(id), {rest_of(node), {}}, node.phase);
+    home(id).inexact = false;
+  }
+
+  Home emit(const Node& node, const OpLayout& layout, std::vector<ValueId> operands) {
+    Home made;
+    made.reduction = node.op->reduction;
+    Layout result;
+    for (DimId d : node.type.shape.dims)
+      result.split.push_back(result_axes(node, d, layout));
+    if (passes_partial(node)) {
+      result.partial = layout_of(home(names_.of(node.inputs[0]).base).value).partial;
+      made.inexact = true;
+    }
+    add_partial(node, layout, result, made);
+    made.value = add_value(node, node.origin.scope, result, Storage::temporary);
+
+    Instruction instruction;
+    Compute compute{lower(graph_, node, program_.mesh, layout), std::string(node.op->name), node.op->in_place};
+    instruction.action = std::move(compute);
+    instruction.inputs = std::move(operands);
+    instruction.results = {made.value};
+    instruction.origin = node.origin;
+    instruction.phase = node.phase;
+    count_flops(node, layout, instruction);
+    program_.code.push_back(std::move(instruction));
+    return made;
+  }
+
+  AxisList result_axes(const Node& node, DimId d, const OpLayout& layout) const {
+    if (const auto* blocks = node.attrs.get<DimPairs>("blocks"))
+      for (const auto& [summed, image] : *blocks)
+        if (image == d)
+          return exact_split(graph_, node, summed, program_.mesh, layout.of(summed)) ? layout.of(summed) : AxisList{};
+    return layout.of(d);
+  }
+
+  // Axes of reduced dims, innermost dim first and minor to major within a dim, unless kept as blocks.
+  void add_partial(const Node& node, const OpLayout& layout, Layout& result, Home& made) {
+    bool exact = true;
+    std::vector<DimId> summed = layout.dims;
+    const std::vector<DimId> order = summed_dims(node);
+    std::stable_sort(summed.begin(), summed.end(), [&](DimId a, DimId b) {
+      auto at = [&](DimId d) { return std::find(order.begin(), order.end(), d) - order.begin(); };
+      return at(a) < at(b);
+    });
+    for (size_t i = summed.size(); i-- > 0;) {
+      const DimId d = summed[i];
+      const AxisList& axes = layout.of(d);
+      if (axes.empty() || role_of(node, d) != Role::reduced)
+        continue;
+      const bool kept = block_image(node, d).index >= 0 && exact_split(graph_, node, d, program_.mesh, axes);
+      if (kept)
+        continue;
+      result.partial.insert(result.partial.end(), axes.rbegin(), axes.rend());
+      exact = exact && (node.op->order_free || node.op->linear);
+    }
+    if (is_sum(node))
+      count_sum(node, exact);
+    made.inexact = made.inexact || !exact;
+  }
+
+  bool is_sum(const Node& node) const {
+    const std::vector<DimId> dims = summed_dims(node);
+    return node.op->reduction == Reduction::sum && !node.op->order_free && !node.op->linear &&
+           std::any_of(dims.begin(), dims.end(), [&](DimId d) { return role_of(node, d) == Role::reduced; });
+  }
+
+  void count_sum(const Node& node, bool exact) {
+    ++program_.sums;
+    program_.exact_sums += exact;
+    if (exact || numerics_.fast)
+      return;
+    std::string dims;
+    for (DimId d : summed_dims(node))
+      dims += (dims.empty() ? "" : ", ") + graph_[d].name + "=" + std::to_string(graph_[d].size);
+    Diagnostic d{Code::layout_inexact,
+                 fmt::format("the sum over {} in {} is split where its blocks do not allow it: results "
+                             "will differ in rounding from other layouts",
+                             dims, node.origin.scope),
+                 node.origin.span, {}, "raise `numerics.blocks` for these dims, or write `exact: fast`"};
+    if (numerics_.exact_required)
+      d.severity = Severity::error;
+    diagnostics_.add(std::move(d));
+  }
+
+  void count_flops(const Node& node, const OpLayout& layout, Instruction& instruction) const {
+    const bool over_space = node.op->role != nullptr;
+    double local = node.op->flops_per_point, all = local;
+    for (DimId d : over_space ? layout.dims : node.type.shape.dims) {
+      const auto size = static_cast<double>(graph_[d].size);
+      all *= size;
+      local *= size / program_.mesh.size(layout.of(d));
+    }
+    instruction.flops = local;
+    instruction.unique_flops = all;
+  }
+
+  // ---- operands and conversions ------------------------------------------------------------
+  ValueId operand(NodeId in, const Node& reader, const OpLayout& layout) {
+    const Alias& alias = names_.of(in);
+    const Node& base = graph_[alias.base];
+    Layout wanted;
+    for (DimId d : base.type.shape.dims)
+      wanted.split.push_back(layout.of(alias.from_base(d)));
+    ValueId v;
+    if (names_.generated(alias.base)) {
+      v = generate(alias.base, wanted, reader.phase);
+    } else {
+      if (passes_partial(reader))
+        wanted = layout_of(home(alias.base).value);
+      v = convert(home(alias.base), wanted, reader.phase);
+    }
+    return alias.renamed.empty() ? v : renamed(v, alias, in);
+  }
+
+  ValueId renamed(ValueId v, const Alias& alias, NodeId in) {
+    auto [it, fresh] = views_.try_emplace({v, in});
+    if (fresh) {
+      Value view = program_[v];
+      for (DimId& d : view.type.shape.dims)
+        d = alias.from_base(d);
+      view.alias_of = v;
+      program_.values.push_back(std::move(view));
+      it->second = {static_cast<int32_t>(program_.values.size()) - 1};
+    }
+    return it->second;
+  }
+
+  // Inputs are read anew in each layout; other values are converted, once per phase and layout.
+  ValueId convert(const Home& from, Layout to, Phase phase) {
+    if (layout_of(from.value) == to)
+      return from.value;
+    ValueId& known = converted_[from.value][Key{to.split, phase}];
+    if (known.index >= 0)
+      return known;
+    if (program_[from.value].storage == Storage::input) {
+      Value again = program_[from.value];
+      again.layout = to;
+      again.local_sizes = local_sizes(program_, again.type.shape, to);
+      program_.values.push_back(again);
+      known = {static_cast<int32_t>(program_.values.size()) - 1};
+      program_.inputs.push_back({again.name, known});
+      return known;
+    }
+    ValueId at = from.value;
+    const std::vector<Action> steps =
+        conversion(program_, program_[at].type, from.reduction, layout_of(at), to);
+    for (const Action& action : steps)
+      at = step(at, action, phase);
+    return converted_[from.value][Key{to.split, phase}] = at;
+  }
+
+  ValueId step(ValueId from, const Action& action, Phase phase) {
+    Value v = program_[from];
+    v.layout = apply(action, v.type.shape, v.layout);
+    v.local_sizes = local_sizes(program_, v.type.shape, v.layout);
+    v.storage = Storage::temporary;
+    v.alias_of = {};
+    program_.values.push_back(v);
+    const ValueId made{static_cast<int32_t>(program_.values.size()) - 1};
+    Instruction instruction;
+    instruction.action = action;
+    instruction.inputs = {from};
+    instruction.results = {made};
+    instruction.origin = origin_of(from);
+    instruction.phase = phase;
+    if (std::holds_alternative<AllGather>(action) && v.local_bytes() > rules_.gather_limit)
+      conflicts_.gather(v.name, instruction.origin, v.local_bytes(), diagnostics_);
+    program_.code.push_back(std::move(instruction));
+    origins_[made] = program_.code.back().origin;
+    return made;
+  }
+
+  Origin origin_of(ValueId v) {
+    if (auto it = origins_.find(v); it != origins_.end())
+      return it->second;
+    for (size_t i = program_.code.size(); i-- > 0;)
+      if (std::count(program_.code[i].results.begin(), program_.code[i].results.end(), v))
+        return origins_[v] = program_.code[i].origin;
+    for (const Named& leaf : graph_.parameters)
+      if (home(names_.of(leaf.node).base).value == v)
+        return origins_[v] = graph_[leaf.node].origin;
+    return {};
+  }
+
+  ValueId generate(NodeId id, const Layout& wanted, Phase phase) {
+    const Node& node = graph_[id];
+    ValueId& known = made_[{id, Key{wanted.split, phase}}];
+    if (known.index >= 0)
+      return known;
+    if (node.op->kernel.empty()) {
+      place_leaf(id, node);
+      return made_[{id, Key{wanted.split, phase}}] = home(id).value;
+    }
+    OpLayout layout{node.type.shape.dims, wanted.split};
+    std::vector<ValueId> operands;
+    for (NodeId in : node.inputs)
+      operands.push_back(operand(in, node, layout));
+    const Phase own = node.phase;
+    const ValueId v = emit(node, layout, operands).value;
+    program_.code.back().phase = own == Phase::update ? own : phase;
+    return made_[{id, Key{wanted.split, phase}}] = v;
+  }
+
+  void bind_output(const Named& output) {
+    const Alias& alias = names_.of(output.node);
+    ValueId v = names_.generated(alias.base)
+                    ? generate(alias.base, {rest_of(graph_[alias.base]), {}}, graph_[alias.base].phase)
+                    : home(alias.base).value;
+    if (!alias.renamed.empty())
+      v = renamed(v, alias, output.node);
+    program_.outputs.push_back({output.name, v});
+  }
+
+  const Graph& graph_;
+  const LayoutRules& rules_;
+  const Numerics& numerics_;
+  Diagnostics& diagnostics_;
+  Names names_;
+  Conflicts conflicts_;
+  Program program_;
+  std::vector<Home> home_;
+  std::map<ValueId, std::map<Key, ValueId>> converted_;
+  std::map<std::pair<ValueId, NodeId>, ValueId> views_;
+  std::map<std::pair<NodeId, Key>, ValueId> made_;
+  std::map<ValueId, Origin> origins_;
+};
+
+}  // namespace
+
+Program partition(const Graph& graph, const Mesh& mesh, const LayoutRules& rules, const Numerics& numerics,
+                  std::string program_name, Diagnostics& diagnostics) {
+  return Partitioner(graph, mesh, rules, numerics, std::move(program_name), diagnostics).run();
+}
+
+}  // namespace mtf
