@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "mesh/mesh.h"
 #include "plan/program.h"
@@ -38,7 +38,7 @@ class TracedCommunicator final : public Communicator {
   void exchange(int destination, std::span<const std::byte> out, int source,
                 std::span<std::byte> in) override;
   void barrier() override { inner_.barrier(); }
-  [[noreturn]] void abort(int exit_code) override { inner_.abort(exit_code); }
+  [[noreturn]] void abort(int exit_code) override;
 
   Traffic sent;  // since construction or the last reset by the caller
 
@@ -54,22 +54,26 @@ struct Group {
 };
 Group group_of(const Mesh&, int rank, const AxisList& least_significant_first);
 
-// Elements of `type` in `data`, combined in place over the group. `staging` holds at least as many
-// bytes as `data` (times the group's size for Algorithm::gather). All buffers are planned memory.
+// Elements of the type in `data`, combined in place over the group. `staging` has the size of `data`
+// (times the group's size for Algorithm::gather). Buffers are planned memory, aligned to elements.
 void all_reduce(Communicator&, const Group&, Reduction, Algorithm, DType, std::span<std::byte> data,
                 std::span<std::byte> staging);
 
-// `all` holds group-size chunks in order of position; the last may be shorter (chunk_elements is the
-// length of the others). On return `mine` (chunk `position`) is reduced. `all` is overwritten.
-void reduce_scatter(Communicator&, const Group&, Algorithm, DType, int64_t chunk_elements,
-                    std::span<std::byte> all, std::span<std::byte> staging);
+// `all` holds group-size equal chunks in order of position and is overwritten; on return chunk
+// `position` holds its sum. `staging` has the size of `all`. Algorithm::doubling works by halving too.
+void reduce_scatter(Communicator&, const Group&, Algorithm, DType, std::span<std::byte> all,
+                    std::span<std::byte> staging);
 
-// On entry chunk `position` of `all` is filled; on return all are. Doubling if the group's size is a
-// power of two, else a ring.
-void all_gather(Communicator&, const Group&, int64_t chunk_bytes, std::span<std::byte> all);
+// On entry chunk `position` of the equal chunks of `all` is filled; on return all are. Doubling if
+// the group's size is a power of two, else a ring.
+void all_gather(Communicator&, const Group&, std::span<std::byte> all);
 
 // Chunk j of `out` goes to position j; chunk j of `in` comes from position j. p-1 messages.
-void all_to_all(Communicator&, const Group&, int64_t chunk_bytes, std::span<const std::byte> out,
+void all_to_all(Communicator&, const Group&, std::span<const std::byte> out,
                 std::span<std::byte> in);
+
+// `out` goes to position + offset, around the end if `wrap`; where nothing comes from, `in` is zero.
+void shift(Communicator&, const Group&, int offset, bool wrap, std::span<const std::byte> out,
+           std::span<std::byte> in);
 
 }  // namespace mtf
