@@ -28,7 +28,11 @@ class Builder {
   Diagnostics& diagnostics;
   Origin origin;                 // given to every node made from here on
   Phase phase = Phase::forward;
-  int32_t composite = -1;
+  int32_t composite = -1;        // the outermost composite being built
+  DimId batch;                   // summing it away by default is worth a warning; index -1: none
+  bool training = true;          // false: dropout is the identity
+  int64_t seed = 0;              // of random ops
+  NodeId step;                   // i32 scalar that random ops depend on; index -1: none
 
   // Adds the node(s) of an op. Returns index -1 after a diagnostic; nodes with such an operand
   // fail silently, so that one mistake is reported once.
@@ -36,21 +40,42 @@ class Builder {
   NodeId add(std::string_view op, std::initializer_list<NodeId> operands, Attrs attrs = {});
 
   const Node& operator[](NodeId id) const { return graph[id]; }
-  const Shape& shape(NodeId id) const { return graph[id].type.shape; }
-  DType dtype(NodeId id) const { return graph[id].type.dtype; }
+  Shape shape(NodeId id) const { return id.index < 0 ? Shape{} : graph[id].type.shape; }
+  DType dtype(NodeId id) const { return id.index < 0 ? DType::f32 : graph[id].type.dtype; }
 
   // Leaves. `kind` is "input", "parameter" or "state"; the name is unique among its kind.
   NodeId leaf(std::string_view kind, std::string name, Type type);
   NodeId constant(double value, DType dtype);
 
   // Sums with the blocks of partitioning.md 4.2 and their trees: what ops and gradients use.
-  NodeId einsum(NodeId a, NodeId b, std::vector<DimId> result_dims);  // f32 (f64) result
-  NodeId reduce_sum(NodeId x, std::vector<DimId> over);
-  NodeId sum_to(NodeId x, const Shape& shape);  // sums the dims that `shape` lacks
-  NodeId cast(NodeId x, DType dtype);           // x itself if it has that dtype
+  // A product of two operands cast to the compute type, in f32 (f64). The summed dims are those of
+  // the operands that are not kept, in order of first appearance. `blocks_of_first`, if not 0, is
+  // the block count of the first of them; `one_chain` cuts none.
+  NodeId einsum(NodeId a, NodeId b, std::vector<DimId> result_dims, bool one_chain = false);
+  NodeId contract(NodeId a, NodeId b, std::vector<DimId> over, std::vector<DimId> result_dims,
+                  DimPairs blocks);
+  NodeId fold(NodeId x, const DimPairs& blocks);  // tree sums of block dims, the innermost first
+  NodeId reduce_sum(NodeId x, std::vector<DimId> over);  // f32 (f64) result
+  NodeId sum_to(NodeId x, const Shape& shape);    // sums the dims that `shape` lacks
+  NodeId broadcast(NodeId x, const Shape& shape); // x itself if it has those dims
+  NodeId cast(NodeId x, DType dtype);             // x itself if it has that dtype
 
-  // Reports a mistake at the current origin.
-  void error(Code code, std::string message);
+  // Reports a mistake at the current origin, once; `message` follows the name of the op.
+  void error(Code code, const std::string& message);
+  // Reports each dim that x lacks; true if it has them all.
+  bool require_dims(NodeId x, std::span<const DimId> dims);
+
+ private:
+  const OpDef* op_ = nullptr;  // what the spec wrote, for messages
+
+  bool check_call(const OpDef& op, const std::vector<NodeId>& operands, const Attrs& attrs);
+  NodeId add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
+  NodeId add_composite(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
+  void read_parameters_in_compute_type(std::vector<NodeId>& operands);
 };
+
+// Dims of `of` without those of `without`.
+std::vector<DimId> dims_without(std::span<const DimId> of, std::span<const DimId> without);
+bool contains(std::span<const DimId> dims, DimId d);
 
 }  // namespace mtf

@@ -42,6 +42,7 @@ struct GradientArgs {
   std::vector<NodeId> inputs;      // its operands
   const Attrs& attrs;
   std::span<const NodeId> saved;   // of a composite
+  std::vector<bool> wanted;        // by operand: does any gradient asked for depend on it?
 };
 
 // A primitive op is one node and has `infer`; a composite op has `build`, which makes primitive nodes
@@ -50,7 +51,7 @@ struct OpDef {
   std::string_view name;
   std::string_view summary;  // one sentence; `mtf ops` and docs/OPS.md are printed from it
   int min_operands = 1, max_operands = 1;  // -1: any number
-  std::vector<AttrDef> attributes;
+  std::vector<AttrDef> attributes = {};
 
   // Primitive: result type of operands and attributes; adds diagnostics through the builder and
   // returns nullopt if they do not fit. May add attributes (blocks, order of summed dims).
@@ -63,13 +64,14 @@ struct OpDef {
 
   Role (*role)(const Graph&, const Node&, DimId) = nullptr;  // null: every dim is kept
   Reduction reduction = Reduction::sum;  // of reduced dims
+  bool internal = false;     // made by other ops only: no spec may name it
   bool order_free = false;   // its reduction gives equal bits in any order: max, min, lookups
   bool linear = false;       // sums pass through it unchanged in `fast` mode and where inexact
   bool name_only = false;    // rename, transpose: no work, no storage
   bool movement = false;     // runs where its input lies
   bool in_place = false;     // result may overwrite an operand of its type
   double flops_per_point = 1;  // of the iteration space (contractions), operand or result elements
-  std::string_view kernel;   // row of the kernel table: "map", "reduce", "product", ...
+  std::string_view kernel = {};  // row of the kernel table: "map", "reduce", "product", ...
   Scalar scalar = Scalar::copy;  // for kernel "map"
 };
 

@@ -1,0 +1,186 @@
+#include "ops/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ops/blocks.h"
+
+namespace mtf {
+
+bool contains(std::span<const DimId> dims, DimId d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
+std::vector<DimId> dims_without(std::span<const DimId> of, std::span<const DimId> without) {
+  std::vector<DimId> rest;
+  for (DimId d : of)
+    if (!contains(without, d))
+      rest.push_back(d);
+  return rest;
+}
+
+void Builder::error(Code code, const std::string& message) {
+  std::string text = op_ ? fmt::format("{}: {}", op_->name, message) : message;
+  for (const Diagnostic& d : diagnostics.all())
+    if (d.message == text && d.where.file == origin.span.file && d.where.line == origin.span.line)
+      return;
+  diagnostics.add({.code = code, .message = text, .where = origin.span, .notes = {}, .help = {}});
+}
+
+bool Builder::require_dims(NodeId x, std::span<const DimId> dims) {
+  bool all = true;
+  for (DimId d : dims) {
+    if (shape(x).has(d))
+      continue;
+    error(Code::model_shape,
+          fmt::format("the operand {} has no dim '{}'", graph.show(shape(x)), graph[d].name));
+    all = false;
+  }
+  return all;
+}
+
+bool Builder::check_call(const OpDef& op, const std::vector<NodeId>& operands, const Attrs& attrs) {
+  int n = static_cast<int>(operands.size());
+  bool fits = n >= op.min_operands && (op.max_operands < 0 || n <= op.max_operands);
+  if (!fits) {
+    std::string range = op.max_operands < 0 ? fmt::format("at least {}", op.min_operands)
+                        : op.min_operands == op.max_operands
+                            ? std::to_string(op.min_operands)
+                            : fmt::format("{} to {}", op.min_operands, op.max_operands);
+    error(Code::model_step, fmt::format("takes {} operand{}, not {}", range,
+                                        range == "1" ? "" : "s", n));
+  }
+  for (const AttrDef& a : op.attributes)
+    if (a.required && !attrs.find(a.name)) {
+      error(Code::model_attribute, fmt::format("the attribute '{}' is missing", a.name));
+      fits = false;
+    }
+  return fits;
+}
+
+NodeId Builder::add(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {
+  for (NodeId id : operands)
+    if (id.index < 0)
+      return {};
+  const OpDef* written = op_;
+  if (!op_)
+    op_ = &op;
+  NodeId result;
+  if (check_call(op, operands, attrs))
+    result = op.build ? add_composite(op, std::move(operands), std::move(attrs))
+                      : add_node(op, std::move(operands), std::move(attrs));
+  op_ = written;
+  return result;
+}
+
+NodeId Builder::add(std::string_view op, std::initializer_list<NodeId> operands, Attrs attrs) {
+  const OpDef* def = find_op(op);
+  CHECK(def != nullptr, std::string(op));
+  return add(*def, std::vector<NodeId>(operands), std::move(attrs));
+}
+
+// Master weights are f32; next to a bf16 operand they are read in bf16, so that the result is.
+void Builder::read_parameters_in_compute_type(std::vector<NodeId>& operands) {
+  auto is_bf16 = [this](NodeId id) { return dtype(id) == DType::bf16; };
+  if (std::none_of(operands.begin(), operands.end(), is_bf16))
+    return;
+  for (NodeId& id : operands)
+    if (graph[id].op->name == "parameter" && dtype(id) == DType::f32)
+      id = cast(id, DType::bf16);
+}
+
+NodeId Builder::add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {
+  if (op.kernel == "map" && operands.size() > 1)
+    read_parameters_in_compute_type(operands);
+  std::optional<Type> type = op.infer(*this, operands, attrs);
+  if (!type)
+    return {};
+  graph.nodes.push_back({.op = &op,
+                         .inputs = std::move(operands),
+                         .attrs = std::move(attrs),
+                         .type = std::move(*type),
+                         .origin = origin,
+                         .phase = phase,
+                         .composite = composite,
+                         .gradient_of = {}});
+  return {static_cast<int32_t>(graph.nodes.size()) - 1};
+}
+
+NodeId Builder::add_composite(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {
+  const int32_t index = static_cast<int32_t>(graph.composites.size());
+  const int32_t outer = composite;
+  const int32_t first_part = static_cast<int32_t>(graph.nodes.size());
+  graph.composites.push_back({&op, operands, {}, {}, {}});
+  if (outer < 0)
+    composite = index;
+  std::vector<NodeId> saved;
+  NodeId result = op.build(*this, operands, attrs, saved);
+  composite = outer;
+  // An op that gave back an older node (an identity) has no parts and no gradient of its own.
+  Composite& made = graph.composites[static_cast<size_t>(index)];
+  made.attrs = std::move(attrs);
+  made.result = result.index >= first_part ? result : NodeId{};
+  made.saved = std::move(saved);
+  return result;
+}
+
+NodeId Builder::leaf(std::string_view kind, std::string name, Type type) {
+  std::vector<Named>& list = kind == "input"       ? graph.inputs
+                             : kind == "parameter" ? graph.parameters
+                                                   : graph.states;
+  NodeId id = add(kind, {}, {{{"dims", type.shape.dims}, {"dtype", type.dtype}, {"name", name}}});
+  list.push_back({std::move(name), id});
+  return id;
+}
+
+NodeId Builder::constant(double value, DType dtype) {
+  return add("constant", {}, {{{"immediate", value}, {"dtype", dtype}}});
+}
+
+NodeId Builder::cast(NodeId x, DType to) {
+  return x.index < 0 || dtype(x) == to ? x : add("cast", {x}, {{{"dtype", to}}});
+}
+
+NodeId Builder::broadcast(NodeId x, const Shape& to) {
+  bool same = dims_without(to.dims, shape(x).dims).empty();
+  return x.index < 0 || same ? x : add("broadcast", {x}, {{{"to", to.dims}}});
+}
+
+NodeId Builder::fold(NodeId x, const DimPairs& blocks) {
+  for (size_t i = blocks.size(); i-- > 0;)
+    x = add("tree_sum", {x}, {{{"over", std::vector<DimId>{blocks[i].second}}}});
+  return x;
+}
+
+NodeId Builder::contract(NodeId a, NodeId b, std::vector<DimId> over, std::vector<DimId> result_dims,
+                         DimPairs blocks) {
+  return add("contract", {a, b},
+             {{{"over", std::move(over)}, {"to", std::move(result_dims)}, {"blocks", blocks}}});
+}
+
+NodeId Builder::einsum(NodeId a, NodeId b, std::vector<DimId> result_dims, bool one_chain) {
+  std::vector<DimId> over = dims_without(shape(a).dims, result_dims);
+  for (DimId d : dims_without(shape(b).dims, result_dims))
+    if (!contains(over, d))
+      over.push_back(d);
+  DimPairs blocks = one_chain ? DimPairs{} : product_blocks(*this, over);
+  NodeId product = contract(cast(a, numerics.compute), cast(b, numerics.compute), std::move(over),
+                            std::move(result_dims), blocks);
+  return fold(product, blocks);
+}
+
+NodeId Builder::reduce_sum(NodeId x, std::vector<DimId> over) {
+  DType wide = numerics.statistics();
+  if (over.empty())
+    return cast(x, wide);
+  return add("reduce_sum", {x}, {{{"over", std::move(over)}, {"dtype", wide}}});
+}
+
+NodeId Builder::sum_to(NodeId x, const Shape& to) {
+  std::vector<DimId> over = dims_without(shape(x).dims, to.dims);
+  return over.empty() ? x : reduce_sum(x, std::move(over));
+}
+
+}  // namespace mtf
