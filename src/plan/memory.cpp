@@ -55,7 +55,12 @@ bool same_bytes(const Program& p, ValueId operand, ValueId result) {
   return a.type.shape.dims == b.type.shape.dims && a.local_sizes == b.local_sizes && a.type.dtype == b.type.dtype;
 }
 
-bool overwrites(const Instruction& i) {
+// May a result be written over this operand while the instruction runs? Not if the operand is read
+// under another name too, in another order.
+bool overwrites(const Program& p, const Instruction& i, ValueId operand) {
+  for (ValueId other : i.inputs)
+    if (other != operand && root(p, other) == root(p, operand))
+      return false;
   const auto* c = std::get_if<Compute>(&i.action);
   return c ? c->in_place : std::holds_alternative<AllReduce>(i.action);
 }
@@ -65,7 +70,7 @@ bool may_replace(const Program& p, const Lifetimes& life, ValueId v, ValueId old
   const int made = life.made[Lifetimes::at(v)], read = life.last[Lifetimes::at(old)];
   if (made < 0 || read > made)
     return false;
-  return read < made || (overwrites(p.code[static_cast<size_t>(made)]) && same_bytes(p, old, v));
+  return read < made || (overwrites(p, p.code[static_cast<size_t>(made)], old) && same_bytes(p, old, v));
 }
 
 ValueId append_copy(Program& p, ValueId from, Storage storage) {
@@ -127,15 +132,15 @@ class Placement {
   }
 
   int slot_for(const Instruction& i, ValueId v, int now, const std::vector<int>& slot_of, std::set<int>& taken) {
-    if (overwrites(i))
-      for (ValueId in : i.inputs) {
-        const int s = slot_of[Lifetimes::at(root(p_, in))];
-        if (s >= 0 && life_.last[Lifetimes::at(root(p_, in))] == now && same_bytes(p_, in, v) && taken.insert(s).second) {
-          slots_[static_cast<size_t>(s)].values.push_back(v);
-          slots_[static_cast<size_t>(s)].last = life_.last[Lifetimes::at(v)];
-          return s;
-        }
+    for (ValueId in : i.inputs) {
+      const int s = slot_of[Lifetimes::at(root(p_, in))];
+      const bool dies = s >= 0 && life_.last[Lifetimes::at(root(p_, in))] == now;
+      if (dies && overwrites(p_, i, in) && same_bytes(p_, in, v) && taken.insert(s).second) {
+        slots_[static_cast<size_t>(s)].values.push_back(v);
+        slots_[static_cast<size_t>(s)].last = life_.last[Lifetimes::at(v)];
+        return s;
       }
+    }
     slots_.push_back({{v}, -1, now, life_.last[Lifetimes::at(v)], aligned(p_[v].local_bytes()), -1});
     return static_cast<int>(slots_.size()) - 1;
   }

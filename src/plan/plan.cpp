@@ -1,0 +1,50 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+
+#include "plan/fuse.h"
+#include "plan/partition.h"
+#include "plan/traffic.h"
+#include "plan/verify.h"
+
+namespace mtf {
+
+const PlannedProgram* Plan::find(std::string_view program) const {
+  for (const PlannedProgram& p : programs)
+    if (p.program.name == program)
+      return &p;
+  return nullptr;
+}
+
+int64_t Plan::device_bytes(int threads) const {
+  return resident.bytes + io_bytes + arena_bytes + threads * scratch_bytes_per_thread;
+}
+
+Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const LayoutRules& rules,
+                 const Numerics& numerics, Diagnostics& diagnostics) {
+  Plan plan;
+  plan.mesh = mesh;
+  for (const PhaseGraph& phase : phases) {
+    PlannedProgram planned;
+    planned.program = partition(phase.graph, mesh, rules, numerics, phase.name, diagnostics);
+    if (diagnostics.has_errors())
+      return plan;
+    fuse(planned.program);
+    bind_outputs(planned.program);
+    verify(planned.program);
+    collect_resident(planned.program, plan.resident);
+    plan.programs.push_back(std::move(planned));
+    plan.runs_per_step.push_back(phase.runs_per_step);
+  }
+  for (PlannedProgram& p : plan.programs) {
+    p.memory = plan_memory(p.program, plan.resident);
+    for (const Instruction& i : p.program.code)
+      p.traffic.push_back(traffic(p.program, i));
+    plan.arena_bytes = std::max(plan.arena_bytes, p.memory.arena_bytes);
+    plan.io_bytes = std::max(plan.io_bytes, p.memory.input_bytes + p.memory.output_bytes);
+    plan.digest = plan.digest * 1099511628211ull ^ digest(p.program);
+  }
+  return plan;
+}
+
+}  // namespace mtf

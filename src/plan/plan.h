@@ -1,0 +1,45 @@
+// The Plan: all programs of a job with their memory and traffic. There is one way to make one.
+#pragma once
+
+#include <optional>
+
+#include "base/diagnostics.h"
+#include "mesh/layout.h"
+#include "ops/builder.h"
+#include "plan/memory.h"
+#include "plan/program.h"
+
+namespace mtf {
+
+struct PlannedProgram {
+  Program program;
+  MemoryPlan memory;
+  std::vector<Traffic> traffic;  // by instruction
+};
+
+// One phase of a job, before it is partitioned.
+struct PhaseGraph {
+  std::string name;  // init, accumulate, update, eval, prefill, decode
+  Graph graph;
+  int64_t runs_per_step = 1;  // how often the driver runs it in one step
+};
+
+struct Plan {
+  Mesh mesh;
+  std::vector<PlannedProgram> programs;
+  std::vector<int64_t> runs_per_step;  // by program
+  Resident resident;
+  int64_t io_bytes = 0;     // the largest io segment of any program
+  int64_t arena_bytes = 0;  // the largest arena
+  uint64_t digest = 0;
+
+  const PlannedProgram* find(std::string_view program) const;
+  // What an executor allocates for `threads` threads: resident, io, arena, scratch.
+  int64_t device_bytes(int threads) const;
+};
+
+// partition -> fuse -> bind -> verify -> memory -> traffic, for every phase. Diagnostics may have
+// errors afterwards; the plan is then not to be used.
+Plan plan_phases(const std::vector<PhaseGraph>&, const Mesh&, const LayoutRules&, const Numerics&, Diagnostics&);
+
+}  // namespace mtf
