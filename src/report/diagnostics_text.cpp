@@ -1,0 +1,166 @@
+// Diagnostic → message, excerpt with caret, notes, help.
+#include "report/diagnostics_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include "base/unicode.h"
+
+namespace mtf {
+namespace {
+
+constexpr size_t most_shown = 100;         // diagnostics
+constexpr size_t longest_message = 2000;   // bytes; more can only be a user's own text
+constexpr int excerpt_columns = 100;       // longer lines show what is around the caret
+constexpr int tab_columns = 4;
+constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
+
+struct Block {
+  char32_t first, last;
+};
+
+bool lies_in(std::span<const Block> blocks, char32_t c) {
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [c](Block b) { return c >= b.first && c <= b.last; });
+}
+
+// Characters that would move the cursor or reorder the line.
+bool is_unsafe(char32_t c) {
+  constexpr std::array<Block, 6> blocks = {{{0, 0x1f}, {0x7f, 0x9f}, {0x200e, 0x200f},
+                                            {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}}};
+  return lies_in(blocks, c);
+}
+
+// Terminal columns of one character: Unicode's East Asian Width (UAX 11) by its large blocks.
+int columns_of(char32_t c) {
+  constexpr std::array<Block, 5> none = {
+      {{0x300, 0x36f}, {0x200b, 0x200d}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
+  constexpr std::array<Block, 9> two = {{{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},
+                                         {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60},
+                                         {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}}};
+  return lies_in(none, c) ? 0 : lies_in(two, c) ? 2 : 1;
+}
+
+struct Glyph {  // one character of a source line as it is shown
+  std::string text;
+  int columns = 1;
+};
+
+std::vector<Glyph> glyphs(std::string_view line) {
+  std::vector<Glyph> out;
+  while (!line.empty()) {
+    CodePoint c = decode_utf8(line);
+    size_t bytes = std::max<size_t>(c.bytes, 1);
+    if (c.value == '\t')
+      out.push_back({std::string(tab_columns, ' '), tab_columns});
+    else if (c.bytes == 0 || is_unsafe(c.value))
+      out.push_back({std::string(replacement), 1});
+    else
+      out.push_back({std::string(line.substr(0, bytes)), columns_of(c.value)});
+    line.remove_prefix(bytes);
+  }
+  return out;
+}
+
+struct Paint {  // terminal colours, or nothing
+  bool on;
+  std::string operator()(std::string_view code, std::string_view text) const {
+    return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+};
+
+std::string_view word_of(Severity s) {
+  return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note";
+}
+std::string_view colour_of(Severity s) {
+  return s == Severity::error ? "1;31" : s == Severity::warning ? "1;35" : "1;36";
+}
+
+std::string head(const Sources& sources, SourceSpan where, Severity severity, Paint paint) {
+  std::string place;
+  if (where.file >= 0)
+    place = fmt::format("{}:{}:{}: ", printable(sources[where.file].name), where.line, where.column);
+  return paint("1", place) + paint(colour_of(severity), fmt::format("{}:", word_of(severity))) + ' ';
+}
+
+// The line with a caret under the span; of a long line the part around the span.
+std::string excerpt(const Sources& sources, SourceSpan where, Paint paint) {
+  std::vector<Glyph> line = glyphs(sources.line(where));
+  size_t begin = std::min(static_cast<size_t>(std::max(where.column - 1, 0)), line.size());
+  size_t end = std::min(begin + static_cast<size_t>(std::max(where.length, 1)), line.size());
+  constexpr size_t context = excerpt_columns / 3;
+  size_t first = line.size() > excerpt_columns && begin > context ? begin - context : 0;
+
+  std::string shown = first > 0 ? "…" : "";
+  int column = first > 0 ? 1 : 0, caret = column, tail = column;
+  size_t i = first;
+  for (; i < line.size() && column + line[i].columns < excerpt_columns; ++i) {
+    caret = i < begin ? column + line[i].columns : caret;
+    column += line[i].columns;
+    tail = i < end ? column : tail;
+    shown += line[i].text;
+  }
+  if (i < line.size())
+    shown += "…";
+  std::string marks(static_cast<size_t>(std::max(tail - caret - 1, 0)), '~');
+  return fmt::format("{:>5} | {}\n      | {}{}\n", where.line, shown,
+                     std::string(static_cast<size_t>(caret), ' '), paint("1;32", "^" + marks));
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  bool cut = text.size() > longest_message;
+  text = text.substr(0, longest_message);
+  while (!text.empty()) {
+    CodePoint c = decode_utf8(text);
+    if (c.bytes == 0 && cut && text.size() < 4)
+      break;  // the cut went through a character
+    if (c.value == '\n' || c.value == '\t')
+      out += ' ';
+    else if (c.bytes == 0 || is_unsafe(c.value))
+      out += replacement;
+    else
+      out += text.substr(0, c.bytes);
+    text.remove_prefix(std::max<size_t>(c.bytes, 1));
+  }
+  return cut ? out + "…" : out;
+}
+
+std::string render_text(const Sources& sources, const Diagnostic& d, bool colour) {
+  Paint paint{colour};
+  std::string out = head(sources, d.where, d.severity, paint) +
+                    paint("1", printable(d.message)) + fmt::format(" [{}]\n", id_of(d.code));
+  if (d.where.file >= 0)
+    out += excerpt(sources, d.where, paint);
+  for (const auto& [where, text] : d.notes)
+    out += head(sources, where, Severity::note, paint) + printable(text) + '\n';
+  if (!d.help.empty())
+    out += "  help: " + printable(d.help) + '\n';
+  return out;
+}
+
+std::string render_text(const Sources& sources, std::span<const Diagnostic> list, bool colour) {
+  std::vector<const Diagnostic*> sorted;
+  for (const Diagnostic& d : list)
+    sorted.push_back(&d);
+  auto place = [](const Diagnostic* d) {
+    return std::tuple(d->where.file < 0, d->where.file, d->where.line, d->where.column);
+  };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Diagnostic* a, const Diagnostic* b) {
+    return place(a) < place(b);
+  });
+  std::string out;
+  for (size_t i = 0; i < std::min(sorted.size(), most_shown); ++i)
+    out += render_text(sources, *sorted[i], colour);
+  if (sorted.size() > most_shown)
+    out += fmt::format("… and {} more\n", sorted.size() - most_shown);
+  return out;
+}
+
+}  // namespace mtf
