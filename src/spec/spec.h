@@ -3,6 +3,7 @@
 // structs: `Spec::span("train.microbatches")` finds them in the resolved document.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -65,7 +66,7 @@ struct Optimizer {
   Kind kind = Kind::sgd;
   LearningRate learning_rate;
   double momentum = 0.9;                    // momentum
-  std::vector<double> betas = {0.9, 0.999}; // adam, adamw
+  std::array<double, 2> betas = {0.9, 0.999};  // adam, adamw
   double epsilon = 1e-8;                    // adam, adamw
   double weight_decay = 0.01;               // adamw
   std::vector<std::string> exclude;         // adamw: path patterns that do not decay
@@ -111,11 +112,15 @@ struct InferSpec {
 
 enum class Exact : uint8_t { where_possible, bitwise, fast };
 
+struct Blocks {
+  int64_t usual = 8;                                   // a power of two
+  std::map<std::string, int64_t, std::less<>> of_dim;  // wins over all rules
+};
+
 struct NumericsSpec {
   DType compute = DType::f32;  // f32, bf16 or f64
   Exact exact = Exact::where_possible;
-  int64_t blocks = 8;
-  std::map<std::string, int64_t, std::less<>> blocks_of;  // by dim name
+  Blocks blocks;
 };
 
 struct Spec {

@@ -1,0 +1,24 @@
+// A spec file, what it extends and the `--set` overrides → one resolved YAML tree, in which every
+// node still has the span of the text it came from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/spec.h"
+#include "spec/yaml.h"
+
+namespace mtf {
+
+// The null node after an error that leaves nothing to check. Throws Failure if `path` cannot be read.
+YamlNode read_document(Sources& sources, const std::string& path,
+                       const std::vector<Override>& overrides, Diagnostics& diagnostics);
+
+// An input path as written at `where` → one relative to the working directory: paths are relative
+// to the file that wrote them.
+std::string resolve_path(const Sources& sources, SourceSpan where, const std::string& path);
+
+// The reserved words of `layout:`, which make its long form; any other key is a dim with its axes.
+bool is_layout_word(std::string_view key);
+
+}  // namespace mtf

@@ -1,0 +1,51 @@
+// Scalars of YAML → values of C++, strictly: no octal, no yes/no, no .inf, no quoted numbers. Each
+// function returns nullopt after a diagnostic that calls the value by `key`.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/diagnostics.h"
+#include "spec/yaml.h"
+
+namespace mtf {
+
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool least_excluded = false, most_excluded = false;
+
+  bool holds(double x) const {
+    return (least_excluded ? x > least : x >= least) && (most_excluded ? x < most : x <= most);
+  }
+  std::string text() const;  // "at least 1"; empty if everything is allowed
+};
+
+constexpr Range at_least(double least) { return {.least = least}; }
+constexpr Range above(double least) { return {.least = least, .least_excluded = true}; }
+constexpr Range between(double least, double most) { return {.least = least, .most = most}; }
+constexpr Range below_one() { return {.least = 0, .most = 1, .most_excluded = true}; }
+
+std::optional<int64_t> read_integer(const YamlNode&, std::string_view key, Range, Diagnostics&);
+std::optional<double> read_number(const YamlNode&, std::string_view key, Range, Diagnostics&);
+std::optional<bool> read_boolean(const YamlNode&, std::string_view key, Diagnostics&);
+std::optional<std::string> read_text(const YamlNode&, std::string_view key, Diagnostics&);
+std::optional<int64_t> read_bytes(const YamlNode&, std::string_view key, Diagnostics&);  // "2GiB"
+
+// A name as dims and axes have: letters, digits and _, no digit first.
+bool is_name(std::string_view text);
+
+// Does a plain scalar read as a number or a boolean (so that text must be quoted)?
+bool reads_as_number(std::string_view text);
+
+// "a list", "the text 'ten'": what stands where something else was expected.
+std::string describe(const YamlNode&);
+
+void report_type(const YamlNode&, std::string_view key, std::string_view expected, Diagnostics&,
+                 std::string help = {});
+
+}  // namespace mtf

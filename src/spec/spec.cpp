@@ -1,0 +1,159 @@
+// read_spec: document → structs → the checks that need no model.
+#include "spec/spec.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "spec/dims.h"
+#include "spec/document.h"
+#include "spec/reader.h"
+
+namespace mtf {
+namespace {
+
+// Evaluates every dim. Returns whether all have a size.
+bool check_dims(DimTable& table, const std::vector<DimSpec>& dims) {
+  for (const DimSpec& dim : dims)
+    table.add(dim);
+  bool all = true;
+  for (const DimSpec& dim : dims)
+    all = table.size(dim.name, dim.span).has_value() && all;
+  return all;
+}
+
+// `like:` must lead to a dim that has rules of its own.
+void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const Spec& spec,
+                Diagnostics& diagnostics) {
+  for (const DimSpec& dim : dims) {
+    const DimSpec* at = &dim;
+    for (size_t steps = 0; at != nullptr && !at->like.empty() && steps <= dims.size(); ++steps)
+      at = table.find(at->like);
+    if (at == nullptr || !at->like.empty())
+      diagnostics.add({Code::dims_expression,
+                       at == nullptr ? fmt::format("'{}' is like a dim that does not exist", dim.name)
+                                     : fmt::format("'{}' is like itself in the end", dim.name),
+                       spec.span("dims." + dim.name + ".like"), {}, {}});
+  }
+}
+
+void check_train(const Spec& spec, DimTable& table, Diagnostics& diagnostics) {
+  if (!spec.train)
+    return;
+  if (!spec.has("data"))
+    diagnostics.add({Code::spec_missing_key, "training needs 'data'", spec.span("train"), {},
+                     "give `data:`, such as data: {text: corpus/*.txt, tokenizer: bytes}"});
+  std::string batch_name = spec.data ? spec.data->batch : "batch";
+  int64_t microbatches = spec.train->microbatches;
+  if (microbatches == 1)
+    return;
+  SourceSpan where = spec.span("train.microbatches");
+  std::optional<int64_t> batch;
+  if (table.find(batch_name) == nullptr)
+    diagnostics.add({Code::train_microbatches,
+                     fmt::format("microbatches cut the dim '{}', which the spec does not have", batch_name),
+                     where, {}, {}});
+  else
+    batch = table.size(batch_name, where);
+  if (batch && *batch % microbatches != 0)
+    diagnostics.add({Code::train_microbatches,
+                     fmt::format("{}={} is not divisible into {} microbatches", batch_name, *batch,
+                                 microbatches),
+                     where, {{table.find(batch_name)->span, fmt::format("'{}' is given here", batch_name)}},
+                     {}});
+}
+
+void check_synthetic(const Spec& spec, DimTable& table) {
+  if (!spec.data)
+    return;
+  for (const SyntheticInput& input : spec.data->synthetic)
+    if (!input.below.empty())
+      table.evaluate(input.below, input.below_span);
+}
+
+bool rules_use(const std::vector<LayoutRule>& rules, AxisId axis) {
+  for (const LayoutRule& rule : rules)
+    for (const LayoutRule::Use& use : rule.axes)
+      if (use.axis == axis)
+        return true;
+  return false;
+}
+
+void warn_of_unused_axes(const Mesh& mesh, const LayoutRules& layout, const std::string& path,
+                         const Spec& spec, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < mesh.axes.size(); ++i) {
+    AxisId axis{static_cast<int8_t>(i)};
+    bool used = rules_use(layout.rules, axis);
+    for (const auto& [pattern, rules] : layout.tensors)
+      used = used || rules_use(rules, axis);
+    if (!used)
+      diagnostics.add({Code::mesh_axis_unused,
+                       fmt::format("no layout rule uses the axis '{}': its {} ranks all do the same work",
+                                   mesh.axes[i].name, mesh.axes[i].size),
+                       spec.span(path + "." + mesh.axes[i].name), {}, {}});
+  }
+}
+
+// The name becomes part of a path: runs/NAME.
+void check_name(Spec& spec, const std::string& path, Diagnostics& diagnostics) {
+  if (spec.name.empty())
+    spec.name = path == "-" ? "spec" : std::filesystem::path(path).stem().string();
+  bool plain = !spec.name.starts_with('.') && !spec.name.starts_with('-');
+  for (char c : spec.name)
+    plain = plain && (c == '-' || c == '.' || is_name(std::string("_") + c));
+  if (!plain && spec.has("name"))
+    diagnostics.add({Code::spec_range, "'name' names a directory: letters, digits, - _ and . only",
+                     spec.span("name"), {}, {}});
+}
+
+}  // namespace
+
+SourceSpan Spec::span(std::string_view path) const {
+  const YamlNode* node = &document;
+  SourceSpan span{document.span.file, 1, 1, 1};
+  while (!path.empty()) {
+    size_t dot = path.find('.');
+    node = node->find(path.substr(0, dot));
+    if (node == nullptr)
+      break;
+    span = node->span;
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return span;
+}
+
+bool Spec::has(std::string_view path) const {
+  const YamlNode* node = &document;
+  while (node != nullptr && !path.empty()) {
+    size_t dot = path.find('.');
+    node = node->find(path.substr(0, dot));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return node != nullptr && !node->is_null();
+}
+
+Spec read_spec(Sources& sources, const std::string& path, const std::vector<Override>& overrides,
+               Diagnostics& diagnostics) {
+  Spec spec;
+  spec.document = read_document(sources, path, overrides, diagnostics);
+  if (spec.document.is_null())
+    return spec;
+  Reader(sources, diagnostics, spec).read_all();
+
+  DimTable table(diagnostics);
+  bool sized = check_dims(table, spec.dims);
+  check_like(table, spec.dims, spec, diagnostics);
+  check_train(spec, table, diagnostics);
+  check_synthetic(spec, table);
+  check_name(spec, path, diagnostics);
+  warn_of_unused_axes(spec.mesh, spec.layout, "mesh", spec, diagnostics);
+  if (sized && spec.has("infer.dims")) {
+    DimTable infer_table(diagnostics);
+    check_dims(infer_table, spec.infer.dims);
+  }
+  spec.buildable = sized && spec.model.is_map();
+  return spec;
+}
+
+}  // namespace mtf
