@@ -176,6 +176,22 @@ void rename_path(const std::string& from, const std::string& to) {
                                                  std::strerror(errno)));
 }
 
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  auto entry = std::filesystem::directory_iterator(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw Failure(Exit::environment, directory + ": cannot be listed: " + error.message());
+  return names;
+}
+
 void remove_tree(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
@@ -185,7 +201,7 @@ void remove_tree(const std::string& path) {
 
 int64_t free_bytes(const std::string& path) {
   std::filesystem::path existing = std::filesystem::absolute(path);
-  while (!std::filesystem::exists(existing) && existing.has_relative_path())
+  while (!exists(existing.string()) && existing.has_relative_path())
     existing = existing.parent_path();
   struct statvfs status {};
   if (uninterrupted([&] { return ::statvfs(existing.c_str(), &status); }) != 0)

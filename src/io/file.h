@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mtf {
 
@@ -51,6 +52,8 @@ void write_atomically(const std::string& path, std::string_view text);
 void make_directories(const std::string& path);
 void sync_directory(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
+bool exists(const std::string& path);
+std::vector<std::string> names_in(const std::string& directory);  // empty if there is no such directory
 void remove_tree(const std::string& path);
 int64_t free_bytes(const std::string& path);  // on the volume of the nearest directory that exists
 
