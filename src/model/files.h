@@ -1,0 +1,58 @@
+// Models as written: the spec's own, and files of the library, each with the blocks it declares.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "spec/yaml.h"
+
+namespace mtf {
+
+struct ModelFile;
+
+// A model, a layer or a block, all of one form: options, dims, params, choose, steps, what it gives.
+struct Block {
+  std::string name;  // in messages: "block 'layer'"
+  const YamlNode* body = nullptr;
+  const ModelFile* file = nullptr;  // whose blocks it may use
+  bool is_layer() const { return body->find("takes") != nullptr; }  // else a model
+};
+
+struct ModelFile {
+  YamlNode root;
+  Block whole;                                      // the file itself
+  std::map<std::string, Block, std::less<>> blocks;
+  bool library = false;
+  bool sound = true;                                // false: mistakes were reported
+};
+
+class ModelFiles {
+ public:
+  ModelFiles(Sources& sources, Diagnostics& diagnostics)
+      : sources_(sources), diagnostics_(diagnostics) {}
+
+  // The spec's own model: a map of inputs, params, blocks, steps, ...
+  const ModelFile& own(const YamlNode& model);
+
+  // A file of the library, parsed at its first use; null if there is none of that name. `where` is
+  // the place that asks for it.
+  const ModelFile* library(std::string_view name, SourceSpan where);
+
+  // The place in the user's own text that brought in the library file in which `place` lies; itself
+  // if it lies in no library file.
+  SourceSpan user_place(SourceSpan place) const;
+
+ private:
+  void check(ModelFile& file);
+  void check_block(ModelFile& file, const Block& block);
+  void error(ModelFile& file, Code code, SourceSpan where, std::string message, std::string help = {});
+
+  Sources& sources_;
+  Diagnostics& diagnostics_;
+  std::unique_ptr<ModelFile> own_;
+  std::map<std::string, std::unique_ptr<ModelFile>, std::less<>> library_;
+  std::map<int, SourceSpan> used_at_;  // by source file
+};
+
+}  // namespace mtf

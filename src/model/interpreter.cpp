@@ -1,0 +1,296 @@
+// Models and blocks: options, inputs, parameters, choices, results. Steps are in steps.cpp.
+#include "model/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "model/library.h"
+#include "model/options.h"
+#include "spec/scalars.h"
+
+namespace mtf {
+
+Interpreter::Interpreter(const Spec& spec, Sources& sources, const Numerics& numerics,
+                         Diagnostics& diagnostics, BuildOptions options)
+    : spec_(spec),
+      diagnostics_(diagnostics),
+      options_(options),
+      builder_(model_.graph, numerics, found_),
+      dims_(spec, options.microbatches, model_.graph, found_),
+      files_(sources, found_) {
+  builder_.training = options.training;
+  builder_.seed = spec.train ? spec.train->seed : 1;
+  if (options.training)
+    builder_.step = builder_.leaf("input", "step", {{}, DType::i32});
+}
+
+std::optional<Model> Interpreter::run() {
+  run_model();
+  if (!found_.has_errors())
+    dims_.report_unused();
+  hand_over(diagnostics_);
+  if (found_.has_errors())
+    return std::nullopt;
+  drop_unread_step();
+  for (const Declared& d : declared_)
+    if (d.node.index >= 0)
+      model_.parameters.push_back({d.path, d.node, d.value.value_or(Init{}), d.span});
+  std::sort(model_.parameters.begin(), model_.parameters.end(),
+            [](const Parameter& a, const Parameter& b) { return path_less(a.path, b.path); });
+  return std::move(model_);
+}
+
+// Only a model that draws random numbers has the input "step".
+void Interpreter::drop_unread_step() {
+  for (const Node& node : model_.graph.nodes)
+    if (std::find(node.inputs.begin(), node.inputs.end(), builder_.step) != node.inputs.end())
+      return;
+  std::erase_if(model_.graph.inputs, [this](const Named& n) { return n.node == builder_.step; });
+}
+
+// Copies of a block make equal mistakes, which are shown once; mistakes in library files name the
+// place in the spec that uses them.
+void Interpreter::hand_over(Diagnostics& to) {
+  std::set<std::tuple<int, int, int, std::string>> seen;
+  for (Diagnostic d : found_.all()) {
+    if (!seen.emplace(d.where.file, d.where.line, d.where.column, d.message).second)
+      continue;
+    SourceSpan user = files_.user_place(d.where);
+    if (user.file != d.where.file)
+      d.notes.emplace_back(user, "the library file is used here");
+    to.add(std::move(d));
+  }
+}
+
+Value Interpreter::report(Code code, SourceSpan where, std::string message, std::string help) {
+  found_.add({code, std::move(message), where, {}, std::move(help)});
+  return {};
+}
+
+void Interpreter::run_model() {
+  const ModelFile* file = nullptr;
+  const YamlNode* given = nullptr;
+  if (const YamlNode* use = spec_.model.find("use")) {
+    for (const auto& [key, value] : spec_.model.entries)
+      if (key.text != "use" && key.text != "with")
+        report(Code::spec_unknown_key, key.span,
+              fmt::format("'{}' cannot stand beside `use:`, which takes the whole model from a "
+                          "library file", key.text));
+    file = files_.library(use->text, use->span);
+    if (!file) {
+      std::vector<std::string> names = library_names();
+      std::string near = nearest(use->text, names);
+      report(Code::model_unknown_name, use->span,
+            fmt::format("no library file is called '{}'", use->text),
+            near.empty() ? fmt::format("there are {}", listed(names))
+                         : fmt::format("did you mean '{}'?", near));
+      return;
+    }
+    given = spec_.model.find("with");
+  } else {
+    file = &files_.own(spec_.model);
+  }
+  if (!file->sound)
+    return;
+  if (file->whole.is_layer()) {
+    report(Code::model_step, spec_.model.span,
+          fmt::format("{} is a layer, not a whole model; use it in a step", file->whole.name));
+    return;
+  }
+  Frame frame{file->whole, {}, "", 0, {}, {}};
+  if (open(frame, given)) {
+    declare_inputs(frame);
+    declare_params(frame);
+    run_steps(frame);
+    name_results(frame);
+    close(frame);
+  }
+  dims_.leave();
+}
+
+// Options, dims and choices of a block. False after a mistake in the options: the body makes no sense.
+bool Interpreter::open(Frame& frame, const YamlNode* given) {
+  Diagnostics mistakes;
+  const YamlNode& body = *frame.block.body;
+  YamlNode options = merged_options(body.find("with"), given, frame.block.name, mistakes);
+  YamlNode shown;
+  shown.kind = YamlNode::Kind::map;
+  for (const auto& entry : body.entries)
+    if (entry.first.text != "with" && entry.first.text != "blocks")
+      shown.entries.push_back(entry);
+  frame.body = expanded(shown, options, mistakes);
+  for (const Diagnostic& d : mistakes.all())
+    found_.add(d);
+  const YamlNode* local = frame.body.find("local");
+  bool is_local = local && read_boolean(*local, "local", found_).value_or(false);
+  frame.depth = dims_.enter(frame.body.find("dims"), is_local, frame.scope);
+  if (mistakes.has_errors())
+    return false;
+  choose(frame);
+  return true;
+}
+
+// Warnings for what the user's own text declares in vain.
+void Interpreter::close(Frame& frame) {
+  if (frame.block.file->library || found_.has_errors())
+    return;
+  for (const auto& [name, entry] : frame.names)
+    if (entry.should_be_read && !entry.read)
+      report(Code::model_unused, entry.span, fmt::format("nothing uses '{}'", name));
+}
+
+void Interpreter::define(Frame& frame, const YamlNode::Key& key, Value value, bool should_be_read) {
+  if (!is_name(key.text)) {
+    report(Code::model_step, key.span, fmt::format("'{}' is no name: letters, digits and _", key.text));
+    return;
+  }
+  auto [it, added] = frame.names.emplace(key.text, Name{std::move(value), key.span, false,
+                                                        should_be_read});
+  if (!added)
+    found_.add({Code::model_duplicate_name, fmt::format("'{}' is defined twice", key.text), key.span,
+                {{it->second.span, fmt::format("'{}' is defined here", key.text)}}, {}});
+}
+
+FindDim Interpreter::dims_at(size_t depth) {
+  return [this, depth](const std::string& name, SourceSpan where) {
+    return dims_.find(name, where, depth);
+  };
+}
+
+void Interpreter::declare_inputs(Frame& frame) {
+  const YamlNode* inputs = frame.body.find("inputs");
+  if (!inputs)
+    return;
+  for (const auto& [key, value] : inputs->entries) {
+    const YamlNode* dims = value.is_map() ? value.find("dims") : &value;
+    const YamlNode* dtype = value.find("dtype");
+    std::optional<std::vector<DimId>> ids;
+    if (dims)
+      ids = read_dims(*dims, "dims", dims_at(frame.depth), found_);
+    else
+      report(Code::spec_missing_key, value.span, fmt::format("input '{}' has no 'dims'", key.text));
+    std::optional<DType> type = builder_.numerics.statistics();
+    if (dtype)
+      type = read_dtype(*dtype, "dtype", found_);
+    bool good = ids && type && std::none_of(ids->begin(), ids->end(), [](DimId d) {
+                  return d.index < 0;
+                });
+    Value leaf;
+    builder_.origin = {key.span, key.text};
+    if (good)
+      leaf.node = builder_.leaf("input", key.text, {{*ids}, *type});
+    define(frame, key, std::move(leaf), false);
+  }
+  builder_.batch = dims_.batch();
+}
+
+void Interpreter::declare_params(Frame& frame) {
+  const YamlNode* params = frame.body.find("params");
+  if (!params)
+    return;
+  for (const auto& [key, value] : params->entries) {
+    Declared d;
+    d.path = frame.scope.empty() ? key.text : frame.scope + "/" + key.text;
+    d.dims = value.is_map() ? value.find("dims") : &value;
+    d.init = value.find("init");
+    d.span = key.span;
+    d.depth = frame.depth;
+    if (!d.dims) {
+      report(Code::spec_missing_key, value.span, fmt::format("parameter '{}' has no 'dims'", key.text));
+      d.failed = true;
+    }
+    for (const auto& entry : value.entries)
+      if (entry.first.text != "dims" && entry.first.text != "init")
+        report(Code::spec_unknown_key, entry.first.span,
+              fmt::format("unknown key '{}' of parameter '{}'", entry.first.text, key.text),
+              "known keys are dims and init");
+    declared_.push_back(std::move(d));
+    Value leaf;
+    leaf.parameter = &declared_.back();
+    define(frame, key, leaf, true);
+  }
+}
+
+void Interpreter::make_leaf(Declared& d) {
+  FindDim find = dims_at(d.depth);
+  std::optional<std::vector<DimId>> dims = read_dims(*d.dims, "dims", find, found_);
+  bool good = dims && std::none_of(dims->begin(), dims->end(), [](DimId id) { return id.index < 0; });
+  if (good && d.init) {
+    d.value = read_init(*d.init, model_.graph, find, found_);
+    good = d.value.has_value();
+  }
+  d.failed = !good;
+  if (!good)
+    return;
+  Origin step = builder_.origin;
+  builder_.origin = {d.span, d.path};
+  d.node = builder_.leaf("parameter", d.path, {{*dims}, builder_.numerics.statistics()});
+  builder_.origin = step;
+}
+
+void Interpreter::choose(Frame& frame) {
+  const YamlNode* choices = frame.body.find("choose");
+  if (!choices)
+    return;
+  for (const auto& [key, cases] : choices->entries) {
+    std::string& chosen = frame.chosen[key.text];
+    const YamlNode* by = cases.find("by");
+    if (!by || !by->is_scalar()) {
+      report(Code::model_step, cases.span,
+            fmt::format("the choice of '{}' has the form {{by: $option, case: name, else: name}}",
+                        key.text));
+      continue;
+    }
+    const YamlNode* match = by->text == "by" || by->text == "else" ? nullptr : cases.find(by->text);
+    if (!match)
+      match = cases.find("else");
+    if (match && match->is_scalar()) {
+      chosen = match->text;
+      continue;
+    }
+    std::vector<std::string> words;
+    for (const auto& [word, target] : cases.entries)
+      if (word.text != "by" && word.text != "else")
+        words.push_back(word.text);
+    std::string near = nearest(by->text, words);
+    report(Code::model_unknown_name, by->span,
+          fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
+          near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  }
+}
+
+// `loss:` and `outputs:` of a model.
+void Interpreter::name_results(Frame& frame) {
+  Graph& graph = model_.graph;
+  if (const YamlNode* outputs = frame.body.find("outputs"))
+    for (const auto& [key, value] : outputs->entries) {
+      NodeId node = node_of(read(frame, value), value.span);
+      if (node.index >= 0)
+        graph.outputs.push_back({key.text, node});
+    }
+  const YamlNode* loss = frame.body.find("loss");
+  if (!loss || loss->is_null())
+    return;
+  NodeId node = node_of(read(frame, *loss), loss->span);
+  if (node.index < 0)
+    return;
+  const Type& type = graph[node].type;
+  if (!type.shape.dims.empty() || !is_float(type.dtype)) {
+    report(Code::model_shape, loss->span,
+          fmt::format("the loss must be one floating-point number; '{}' is {} {}", loss->text,
+                      name_of(type.dtype), graph.show(type.shape)));
+    return;
+  }
+  graph.loss = graph.loss_sum = node;
+  for (const Composite& c : graph.composites)
+    if (c.result == node && c.saved.size() == 2 && c.op->name == "cross_entropy") {
+      graph.loss_sum = c.saved[0];
+      graph.loss_count = c.saved[1];
+    }
+}
+
+}  // namespace mtf

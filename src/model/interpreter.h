@@ -1,0 +1,85 @@
+// Walks the steps of a model and of the blocks it uses and makes the nodes of the Graph. A step that
+// fails gives an unknown value, which later steps accept in silence: one mistake, one message.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "model/frame.h"
+#include "model/model.h"
+#include "model/model_dims.h"
+
+namespace mtf {
+
+class Interpreter {
+ public:
+  Interpreter(const Spec& spec, Sources& sources, const Numerics& numerics, Diagnostics& diagnostics,
+              BuildOptions options);
+
+  std::optional<Model> run();
+
+ private:
+  // What the key of a step calls.
+  struct Target {
+    enum class Kind : uint8_t { none, op, block, pass, repeat, reported };
+    Kind kind = Kind::none;
+    const OpDef* op = nullptr;
+    const Block* block = nullptr;
+    bool chosen = false;  // by `choose:`: operands beyond those that it takes are dropped
+  };
+  struct Call {  // a step, taken apart
+    const Entry* head = nullptr;  // the key that names an op or block, and its operands
+    Target target;
+    std::vector<const Entry*> attributes;
+    const YamlNode* with = nullptr;
+    std::string path;  // of the step
+  };
+
+  void run_model();
+  bool open(Frame& frame, const YamlNode* given);
+  void close(Frame& frame);
+  void declare_inputs(Frame& frame);
+  void declare_params(Frame& frame);
+  void choose(Frame& frame);
+  void define(Frame& frame, const YamlNode::Key& key, Value value, bool should_be_read);
+  void name_results(Frame& frame);
+
+  void run_steps(Frame& frame);
+  Value run_step(Frame& frame, const Entry& step);
+  std::optional<Call> take_apart(Frame& frame, const Entry& step);
+  Target find_target(Frame& frame, std::string_view word, SourceSpan where);
+  Target find_unchosen(const Block& block, std::string_view word, SourceSpan where);
+  void report_unknown_op(const Frame& frame, const YamlNode::Key& key);
+
+  Value apply(Frame& frame, const Call& call);
+  Value apply_op(Frame& frame, const Call& call, std::vector<Value> operands);
+  Value apply_repeat(Frame& frame, const Call& call);
+  std::optional<int64_t> read_times(Frame& frame, const Call& call);
+  Value call_block(const Call& call, const Block& block, std::vector<Value> operands,
+                   const std::string& path);
+  bool bind_takes(Frame& frame, const Call& call, std::vector<Value> operands);
+  Value gives(Frame& frame);
+
+  std::vector<Value> read_operands(Frame& frame, const YamlNode& node);
+  Value read(Frame& frame, const YamlNode& name);
+  NodeId node_of(const Value& value, SourceSpan where);
+  void make_leaf(Declared& parameter);
+  FindDim dims_at(size_t depth);
+
+  Value report(Code code, SourceSpan where, std::string message, std::string help = {});
+  void hand_over(Diagnostics& to);
+  void drop_unread_step();
+
+  const Spec& spec_;
+  Diagnostics& diagnostics_;
+  BuildOptions options_;
+  Model model_;
+  Diagnostics found_;
+  Builder builder_;
+  ModelDims dims_;
+  ModelFiles files_;
+  std::deque<Declared> declared_;
+  std::vector<const YamlNode*> active_;  // the blocks in progress, to see one that uses itself
+};
+
+}  // namespace mtf

@@ -1,0 +1,22 @@
+// The library: families and layers in YAML (specs/library/*.yaml), embedded in the executable.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mtf {
+
+struct LibraryFile {
+  std::string_view name;  // of the file without its folder and ending
+  std::string_view text;
+};
+
+std::span<const LibraryFile> library_files();  // in order of name
+
+std::optional<std::string_view> library_text(std::string_view name);
+std::vector<std::string> library_names();
+
+}  // namespace mtf

@@ -1,0 +1,63 @@
+#include "model/model.h"
+
+#include <cctype>
+
+#include "model/interpreter.h"
+
+namespace mtf {
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+
+// The number in brackets that starts at `at`, behind the `[`; -1 if there is none. Moves behind it.
+int64_t number_at(std::string_view path, size_t& at) {
+  if (at == 0 || path[at - 1] != '[' || at >= path.size() || !is_digit(path[at]))
+    return -1;
+  int64_t number = 0;
+  for (; at < path.size() && is_digit(path[at]); ++at)
+    number = number * 10 + (path[at] - '0');
+  return number;
+}
+
+}  // namespace
+
+bool path_less(std::string_view a, std::string_view b) {
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    size_t i_behind = i, j_behind = j;
+    int64_t x = number_at(a, i_behind), y = number_at(b, j_behind);
+    if (x >= 0 && y >= 0) {
+      if (x != y)
+        return x < y;
+      i = i_behind;
+      j = j_behind;
+      continue;
+    }
+    if (a[i] != b[j])
+      return a[i] < b[j];
+    ++i;
+    ++j;
+  }
+  return a.size() - i < b.size() - j;
+}
+
+int64_t parameter_count(const Model& model) {
+  int64_t count = 0;
+  for (const Parameter& p : model.parameters)
+    count += model.graph.elements(model.graph[p.node].type.shape);
+  return count;
+}
+
+Numerics numerics_of(const NumericsSpec& spec) {
+  return {spec.compute, spec.exact == Exact::fast, spec.exact == Exact::bitwise,
+          spec.blocks.usual, spec.blocks.of_dim};
+}
+
+std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numerics& numerics,
+                                 Diagnostics& diagnostics, BuildOptions options) {
+  if (!spec.buildable || spec.model.is_null())
+    return std::nullopt;
+  return Interpreter(spec, sources, numerics, diagnostics, options).run();
+}
+
+}  // namespace mtf

@@ -1,0 +1,44 @@
+// Spec -> Graph: interprets `model:`, in YAML all the way down, into a forward graph and the list of
+// its parameters.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/initial.h"
+#include "ops/builder.h"
+#include "spec/spec.h"
+
+namespace mtf {
+
+struct Parameter {
+  std::string path;  // "layers[3]/attention/wq"
+  NodeId node;       // its leaf, f32 (f64 in f64)
+  Init init;
+  SourceSpan span;   // of its declaration
+};
+
+struct Model {
+  Graph graph;                        // forward, with inputs, parameters, outputs and loss
+  std::vector<Parameter> parameters;  // in path order
+};
+
+int64_t parameter_count(const Model&);  // numbers in all parameters
+
+// The order of paths: as text, with the numbers in [ ] as numbers.
+bool path_less(std::string_view a, std::string_view b);
+
+Numerics numerics_of(const NumericsSpec&);
+
+struct BuildOptions {
+  int64_t microbatches = 1;  // must divide the batch: the graph is that of one microbatch
+  bool training = true;      // false: dropout is the identity
+};
+
+// All mistakes of the model are reported in one go; nullopt if there is one, or if the spec's dims or
+// model could not be read. Library files that the model uses are added to `sources`.
+std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numerics& numerics,
+                                 Diagnostics& diagnostics, BuildOptions options = {});
+
+}  // namespace mtf

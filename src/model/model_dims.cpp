@@ -1,0 +1,160 @@
+#include "model/model_dims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace mtf {
+namespace {
+
+const DimSpec* find_in(const std::vector<DimSpec>& dims, std::string_view name) {
+  auto it = std::find_if(dims.begin(), dims.end(), [&](const DimSpec& d) { return d.name == name; });
+  return it == dims.end() ? nullptr : &*it;
+}
+
+// The words of an expression: names of dims (and `ceil`, which is none).
+std::vector<std::string> words_of(const std::string& expression) {
+  std::vector<std::string> words(1);
+  for (char c : expression) {
+    bool part = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    if (part)
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+}  // namespace
+
+ModelDims::ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagnostics& diagnostics)
+    : spec_(spec), graph_(graph), diagnostics_(diagnostics), spec_dims_(spec.dims), table_(diagnostics) {
+  const std::string batch = spec.data ? spec.data->batch : "batch";
+  for (DimSpec& dim : spec_dims_) {
+    if (dim.name == batch && microbatches > 1)
+      dim.size = fmt::format("({}) / {}", dim.size, microbatches);
+    table_.add(dim);
+  }
+}
+
+std::vector<DimSpec> ModelDims::read(const YamlNode* dims) {
+  std::vector<DimSpec> out;
+  if (!dims || dims->is_null())
+    return out;
+  for (const auto& [key, value] : dims->entries) {
+    const YamlNode* size = value.is_map() ? value.find("size") : &value;
+    const YamlNode* like = value.find("like");
+    if (size && size->is_scalar())
+      out.push_back({key.text, size->text, like ? like->text : "", key.span, size->span});
+    else
+      diagnostics_.add({Code::spec_type,
+                        fmt::format("dim '{}' is a size or {{size: ..., like: ...}}", key.text),
+                        value.span, {}, {}});
+  }
+  return out;
+}
+
+size_t ModelDims::enter(const YamlNode* dims, bool local, const std::string& scope) {
+  Scope s;
+  s.own = read(dims);
+  s.path = scope;
+  if (local) {
+    s.local = std::make_unique<DimTable>(diagnostics_);
+    for (const DimSpec& dim : s.own)
+      s.local->add(dim);
+    for (const DimSpec& dim : spec_dims_)
+      s.local->add(dim);
+  } else {
+    for (const DimSpec& dim : s.own)
+      table_.add(dim);
+  }
+  scopes_.push_back(std::move(s));
+  return scopes_.size() - 1;
+}
+
+ModelDims::Place ModelDims::place_of(std::string_view name, size_t depth) {
+  for (size_t i = std::min(depth + 1, scopes_.size()); i-- > 0;) {
+    bool own_wins = scopes_[i].local != nullptr;
+    const DimSpec* dim = find_in(scopes_[i].own, name);
+    if (dim && (own_wins || !find_in(spec_dims_, name)))
+      return {dim, &scopes_[i]};
+  }
+  return {find_in(spec_dims_, name), nullptr};
+}
+
+std::optional<int64_t> ModelDims::size_at(const Place& place, std::string_view name,
+                                          SourceSpan where) {
+  if (!place.scope) {
+    used_.emplace(name);
+    return table_.size(name, where);
+  }
+  for (const std::string& word : words_of(place.dim->size))
+    used_.insert(word);
+  if (place.scope->local)
+    return place.scope->local->size(name, where);
+  std::optional<int64_t> shared = table_.size(name, where);
+  std::optional<int64_t> own = table_.evaluate(place.dim->size, place.dim->size_span);
+  if (shared && own && *shared != *own) {
+    diagnostics_.add({Code::dims_expression,
+                      fmt::format("dim '{}' would be {} here and is {} elsewhere in this model", name,
+                                  *own, *shared),
+                      place.dim->span,
+                      {{table_.find(name)->span, fmt::format("'{}' is {} here", name, *shared)}},
+                      "give it another name, or write `local: true` in the block"});
+    return std::nullopt;
+  }
+  return shared;
+}
+
+std::optional<int64_t> ModelDims::size(std::string_view name, SourceSpan where, size_t depth) {
+  return size_at(place_of(name, depth), name, where);
+}
+
+DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
+  Place place = place_of(name, depth);
+  if (place.scope) {
+    auto it = place.scope->found.find(name);
+    if (it != place.scope->found.end())
+      return it->second;
+  }
+  std::optional<int64_t> size = size_at(place, name, where);
+  if (!size)
+    return {};
+  std::string unique(name);
+  DimId there = graph_.find_dim(name);
+  if (there.index >= 0 && graph_[there].size != *size)
+    unique = fmt::format("{}@{}", name, place.scope->path);
+  std::string rule(name);
+  for (const DimSpec* d = place.dim; d && !d->like.empty(); d = place_of(d->like, depth).dim)
+    rule = d->like;
+  DimId id = graph_.add_dim({unique, *size, rule, {}});
+  if (place.scope)
+    place.scope->found.emplace(name, id);
+  return id;
+}
+
+DimId ModelDims::batch() const {
+  return graph_.find_dim(spec_.data ? spec_.data->batch : "batch");
+}
+
+void ModelDims::report_unused() {
+  if (spec_.data)
+    for (const SyntheticInput& input : spec_.data->synthetic)
+      for (const std::string& word : words_of(input.below))
+        used_.insert(word);
+  for (bool grown = true; grown;) {  // sizes of used dims use dims
+    size_t before = used_.size();
+    for (const DimSpec& dim : spec_dims_)
+      if (used_.contains(dim.name))
+        for (const std::string& word : words_of(dim.size + " " + dim.like))
+          used_.insert(word);
+    grown = used_.size() > before;
+  }
+  for (const DimSpec& dim : spec_dims_)
+    if (!used_.contains(dim.name))
+      diagnostics_.add({Code::dims_unused, fmt::format("nothing uses dim '{}'", dim.name), dim.span,
+                        {}, {}});
+}
+
+}  // namespace mtf

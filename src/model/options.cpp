@@ -1,0 +1,160 @@
+#include "model/options.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "base/text.h"
+
+namespace mtf {
+namespace {
+
+std::vector<std::string> keys_of(const YamlNode& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map.entries)
+    keys.push_back(key.text);
+  return keys;
+}
+
+void merge(YamlNode& into, const YamlNode& given) {
+  if (!into.is_map() || !given.is_map()) {
+    into = given;
+    return;
+  }
+  for (const auto& [key, value] : given.entries) {
+    if (YamlNode* there = into.find(key.text))
+      merge(*there, value);
+    else
+      into.entries.emplace_back(key, value);
+  }
+}
+
+bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+class Expander {
+ public:
+  Expander(const YamlNode& options, Diagnostics& diagnostics)
+      : options_(options), diagnostics_(diagnostics) {}
+
+  YamlNode expand(const YamlNode& node) {
+    if (node.is_scalar())
+      return expand_scalar(node);
+    YamlNode out = node;
+    out.items.clear();
+    for (const YamlNode& item : node.items) {
+      YamlNode value = expand(item);
+      if (starts_option(item) && value.is_list())
+        out.items.insert(out.items.end(), value.items.begin(), value.items.end());
+      else
+        out.items.push_back(std::move(value));
+    }
+    for (auto& [key, value] : out.entries) {
+      key.text = expand_text(key.text, key.span);
+      value = expand(value);
+    }
+    return out;
+  }
+
+ private:
+  static bool starts_option(const YamlNode& n) { return n.is_scalar() && n.text.starts_with('$'); }
+
+  // The end of the option's name that starts at `begin`, which is behind a `$`.
+  static size_t name_end(std::string_view text, size_t begin) {
+    size_t end = begin;
+    while (end < text.size() &&
+           (is_name_char(text[end]) ||
+            (text[end] == '.' && end + 1 < text.size() && is_name_char(text[end + 1]))))
+      ++end;
+    return end;
+  }
+
+  YamlNode expand_scalar(const YamlNode& node) {
+    if (node.quoted || node.text.find('$') == std::string::npos)
+      return node;
+    if (node.text[0] == '$' && name_end(node.text, 1) == node.text.size()) {
+      const YamlNode* value = find(std::string_view(node.text).substr(1), node.span);
+      return value ? *value : node;
+    }
+    YamlNode out = node;
+    out.text = expand_text(node.text, node.span);
+    return out;
+  }
+
+  std::string expand_text(const std::string& text, SourceSpan span) {
+    std::string out;
+    for (size_t i = 0; i < text.size();) {
+      if (text[i] != '$') {
+        out += text[i++];
+        continue;
+      }
+      size_t end = name_end(text, i + 1);
+      const YamlNode* value = find(std::string_view(text).substr(i + 1, end - i - 1), span);
+      if (value && !value->is_scalar())
+        diagnostics_.add({Code::spec_type,
+                          fmt::format("option '{}' stands within a text here and must be a single word or "
+                                      "number", text.substr(i + 1, end - i - 1)),
+                          value->span, {}, {}});
+      out += value && value->is_scalar() ? value->text : text.substr(i, end - i);
+      i = end;
+    }
+    return out;
+  }
+
+  const YamlNode* find(std::string_view path, SourceSpan span) {
+    const YamlNode* node = &options_;
+    std::string_view rest = path;
+    while (!rest.empty()) {
+      std::string_view name = rest.substr(0, rest.find('.'));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      const YamlNode* next = node->find(name);
+      if (!next) {
+        std::string near = nearest(name, keys_of(*node));
+        diagnostics_.add({Code::model_unknown_name,
+                          fmt::format("no option '{}' is declared in `with:` here", path), span, {},
+                          near.empty() ? "" : fmt::format("did you mean '${}'?", near)});
+        return nullptr;
+      }
+      node = next;
+    }
+    return node;
+  }
+
+  const YamlNode& options_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+YamlNode merged_options(const YamlNode* defaults, const YamlNode* given, const std::string& whose,
+                        Diagnostics& diagnostics) {
+  YamlNode options;
+  options.kind = YamlNode::Kind::map;
+  if (defaults && defaults->is_map())
+    options = *defaults;
+  if (!given || given->is_null())
+    return options;
+  if (!given->is_map()) {
+    diagnostics.add({Code::spec_type, "`with:` is a map of options", given->span, {}, {}});
+    return options;
+  }
+  for (const auto& [key, value] : given->entries) {
+    if (YamlNode* option = options.find(key.text)) {
+      merge(*option, value);
+      continue;
+    }
+    std::vector<std::string> known = keys_of(options);
+    std::string near = nearest(key.text, known);
+    std::string help = !near.empty()   ? fmt::format("did you mean '{}'?", near)
+                       : known.empty() ? ""
+                                       : fmt::format("its options are {}", listed(known));
+    diagnostics.add({Code::model_unknown_name,
+                     fmt::format("{} has no option '{}'", whose, key.text), key.span, {}, help});
+  }
+  return options;
+}
+
+YamlNode expanded(const YamlNode& body, const YamlNode& options, Diagnostics& diagnostics) {
+  return Expander(options, diagnostics).expand(body);
+}
+
+}  // namespace mtf

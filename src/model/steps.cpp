@@ -1,0 +1,310 @@
+// Steps of models and blocks: one op, block, repeat or pass each.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/interpreter.h"
+#include "model/library.h"
+#include "spec/scalars.h"
+
+namespace mtf {
+namespace {
+
+std::string joined(const std::string& scope, const std::string& name) {
+  return scope.empty() ? name : scope + "/" + name;
+}
+
+}  // namespace
+
+void Interpreter::run_steps(Frame& frame) {
+  const YamlNode* steps = frame.body.find("steps");
+  if (!steps)
+    return;
+  for (const YamlNode& item : steps->items) {
+    if (!item.is_map() || item.entries.size() != 1) {
+      report(Code::model_step, item.span, "a step has the form `result: {op: operands, ...}`");
+      continue;
+    }
+    const Entry& step = item.entries[0];
+    define(frame, step.first, run_step(frame, step), true);
+  }
+}
+
+Value Interpreter::run_step(Frame& frame, const Entry& step) {
+  std::optional<Call> call = take_apart(frame, step);
+  return call ? apply(frame, *call) : Value{};
+}
+
+// The first key that names an op or block is the call; the others are its attributes.
+std::optional<Interpreter::Call> Interpreter::take_apart(Frame& frame, const Entry& step) {
+  const auto& [result, body] = step;
+  if (!body.is_map() || body.entries.empty()) {
+    report(Code::model_step, body.span,
+          fmt::format("step '{}' has the form `{}: {{op: operands, ...}}`", result.text, result.text));
+    return std::nullopt;
+  }
+  Call call;
+  call.path = joined(frame.scope, result.text);
+  for (const Entry& entry : body.entries) {
+    if (entry.first.text == "with") {
+      call.with = &entry.second;
+      continue;
+    }
+    if (!call.head) {
+      call.target = find_target(frame, entry.first.text, entry.first.span);
+      if (call.target.kind != Target::Kind::none) {
+        call.head = &entry;
+        continue;
+      }
+    }
+    call.attributes.push_back(&entry);
+  }
+  if (!call.head)
+    report_unknown_op(frame, call.attributes.empty() ? result : call.attributes[0]->first);
+  if (!call.head || call.target.kind == Target::Kind::reported) {
+    if (call.head)
+      read_operands(frame, call.head->second);
+    return std::nullopt;
+  }
+  return call;
+}
+
+Interpreter::Target Interpreter::find_target(Frame& frame, std::string_view word, SourceSpan where) {
+  if (auto it = frame.chosen.find(word); it != frame.chosen.end()) {
+    if (it->second.empty())
+      return {Target::Kind::reported, nullptr, nullptr, true};
+    Target target = find_unchosen(frame.block, it->second, where);
+    target.chosen = true;
+    return target;
+  }
+  return find_unchosen(frame.block, word, where);
+}
+
+Interpreter::Target Interpreter::find_unchosen(const Block& block, std::string_view word,
+                                               SourceSpan where) {
+  if (word == "pass")
+    return {Target::Kind::pass};
+  if (word == "repeat")
+    return {Target::Kind::repeat};
+  if (auto it = block.file->blocks.find(word); it != block.file->blocks.end())
+    return {Target::Kind::block, nullptr, &it->second};
+  if (const OpDef* op = find_op(word); op && !op->internal)
+    return {Target::Kind::op, op, nullptr};
+  if (const ModelFile* file = files_.library(word, where))
+    return {file->sound ? Target::Kind::block : Target::Kind::reported, nullptr, &file->whole};
+  return {};
+}
+
+void Interpreter::report_unknown_op(const Frame& frame, const YamlNode::Key& key) {
+  std::string word = key.text;
+  if (auto it = frame.chosen.find(word); it != frame.chosen.end())
+    word = it->second;
+  std::vector<std::string> known = library_names();
+  known.insert(known.end(), {"repeat", "pass"});
+  for (const OpDef* op : all_ops())
+    if (!op->internal)
+      known.emplace_back(op->name);
+  for (const auto& [name, block] : frame.block.file->blocks)
+    known.push_back(name);
+  for (const auto& [name, target] : frame.chosen)
+    known.push_back(name);
+  std::string near = nearest(word, known);
+  report(Code::model_unknown_name, key.span,
+        fmt::format("no op, block or library file is called '{}'", word),
+        near.empty() ? "`mtf ops` lists the ops" : fmt::format("did you mean '{}'?", near));
+}
+
+Value Interpreter::apply(Frame& frame, const Call& call) {
+  if (call.target.kind == Target::Kind::repeat)
+    return apply_repeat(frame, call);
+  std::vector<Value> operands = read_operands(frame, call.head->second);
+  if (call.target.kind == Target::Kind::op)
+    return apply_op(frame, call, std::move(operands));
+  if (call.target.kind == Target::Kind::pass) {
+    if (operands.empty())
+      return report(Code::model_step, call.head->first.span, "pass takes at least one operand");
+    return operands[0];
+  }
+  const YamlNode::Key& head = call.head->first;
+  if (!call.target.block->is_layer() && call.target.block->body == &call.target.block->file->root)
+    return report(Code::model_step, head.span,
+                 fmt::format("{} is a whole model, not a layer; `model: {{use: ...}}` takes it",
+                             call.target.block->name));
+  for (const Entry* attribute : call.attributes)
+    report(Code::model_attribute, attribute->first.span,
+          fmt::format("{} takes no attribute '{}'; options stand in `with:`", call.target.block->name,
+                      attribute->first.text));
+  return call_block(call, *call.target.block, std::move(operands), call.path);
+}
+
+Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> operands) {
+  const OpDef& op = *call.target.op;
+  if (call.with)
+    report(Code::model_attribute, call.with->span,
+          fmt::format("{} is an op and has no options; write its attributes beside it", op.name));
+  std::optional<Attrs> attrs = read_attributes(op, call.attributes, dims_at(frame.depth), found_);
+  if (call.target.chosen && op.max_operands >= 0 &&
+      operands.size() > static_cast<size_t>(op.max_operands))
+    operands.resize(static_cast<size_t>(op.max_operands));
+  builder_.origin = {call.head->first.span, call.path};
+  std::vector<NodeId> nodes;
+  for (const Value& value : operands)
+    nodes.push_back(node_of(value, call.head->second.span));
+  bool known = std::all_of(nodes.begin(), nodes.end(), [](NodeId id) { return id.index >= 0; });
+  if (!attrs || !known)
+    return {};
+  Value result;
+  result.node = builder_.add(op, nodes, std::move(*attrs));
+  if (op.name != "einsum" || result.node.index < 0)
+    return result;
+  for (const Value& value : operands)
+    if (value.parameter && !value.parameter->value)
+      value.parameter->value = init_for_product(model_.graph, nodes, result.node);
+  return result;
+}
+
+std::optional<int64_t> Interpreter::read_times(Frame& frame, const Call& call) {
+  for (const Entry* attribute : call.attributes) {
+    if (attribute->first.text != "times")
+      continue;
+    const YamlNode& times = attribute->second;
+    if (times.is_scalar() && is_name(times.text))
+      return dims_.size(times.text, times.span, frame.depth);
+    return read_integer(times, "times", at_least(1), found_);
+  }
+  report(Code::spec_missing_key, call.head->first.span,
+        "repeat has the form {repeat: block, times: n, from: x}");
+  return std::nullopt;
+}
+
+Value Interpreter::apply_repeat(Frame& frame, const Call& call) {
+  const YamlNode& name = call.head->second;
+  std::optional<int64_t> times = read_times(frame, call);
+  std::vector<Value> operands;
+  for (const Entry* attribute : call.attributes) {
+    const auto& [key, value] = *attribute;
+    if (key.text == "from")
+      operands = read_operands(frame, value);
+    else if (key.text != "times")
+      report(Code::model_attribute, key.span, fmt::format("repeat has no attribute '{}'", key.text),
+            "its attributes are times, from and with");
+  }
+  Target target = find_target(frame, name.text, name.span);
+  if (target.kind != Target::Kind::block) {
+    if (target.kind == Target::Kind::none)
+      report_unknown_op(frame, {name.text, name.span});
+    else if (target.kind != Target::Kind::reported)
+      report(Code::model_step, name.span, fmt::format("repeat takes a block; '{}' is none", name.text));
+    return {};
+  }
+  if (operands.empty())
+    return report(Code::model_step, call.head->first.span, "repeat needs `from:`, the value it starts with");
+  for (int64_t i = 0; times && i < *times; ++i) {
+    Call copy = call;
+    copy.target = target;
+    operands[0] = call_block(copy, *target.block, operands, fmt::format("{}[{}]", call.path, i));
+    if (!operands[0].members.empty())
+      return report(Code::model_step, name.span,
+                   fmt::format("{} gives a map of results, so it cannot be repeated",
+                               target.block->name));
+    if (operands[0].unknown())
+      return {};
+  }
+  return times ? operands[0] : Value{};
+}
+
+bool Interpreter::bind_takes(Frame& frame, const Call& call, std::vector<Value> operands) {
+  std::vector<YamlNode> takes;
+  if (const YamlNode* t = frame.body.find("takes"); t && !t->is_null())
+    takes = t->is_list() ? t->items : std::vector<YamlNode>{*t};
+  if (call.target.chosen && operands.size() > takes.size())
+    operands.resize(takes.size());
+  if (operands.size() != takes.size()) {
+    report(Code::model_step, call.head->second.span,
+          fmt::format("{} takes {} operand{}, not {}", frame.block.name, takes.size(),
+                      takes.size() == 1 ? "" : "s", operands.size()));
+    return false;
+  }
+  for (size_t i = 0; i < takes.size(); ++i)
+    define(frame, {takes[i].text, takes[i].span}, std::move(operands[i]), false);
+  return true;
+}
+
+Value Interpreter::call_block(const Call& call, const Block& block, std::vector<Value> operands,
+                              const std::string& path) {
+  if (std::find(active_.begin(), active_.end(), block.body) != active_.end())
+    return report(Code::model_step, call.head->first.span, fmt::format("{} uses itself", block.name));
+  active_.push_back(block.body);
+  Frame frame{block, {}, path, 0, {}, {}};
+  Value result;
+  if (open(frame, call.with) && bind_takes(frame, call, std::move(operands))) {
+    declare_params(frame);
+    run_steps(frame);
+    result = gives(frame);
+    close(frame);
+  }
+  dims_.leave();
+  active_.pop_back();
+  return result;
+}
+
+Value Interpreter::gives(Frame& frame) {
+  const YamlNode* names = frame.body.find("gives");
+  if (!names || !names->is_map())
+    return names ? read(frame, *names) : Value{};
+  Value result;
+  for (const auto& [key, value] : names->entries)
+    result.members.emplace(key.text, read(frame, value));
+  return result;
+}
+
+std::vector<Value> Interpreter::read_operands(Frame& frame, const YamlNode& node) {
+  std::vector<Value> operands;
+  if (node.is_list())
+    for (const YamlNode& item : node.items)
+      operands.push_back(read(frame, item));
+  else if (!node.is_null())
+    operands.push_back(read(frame, node));
+  return operands;
+}
+
+// `name`, or `step.name` for what a block gives.
+Value Interpreter::read(Frame& frame, const YamlNode& node) {
+  if (!node.is_scalar())
+    return report(Code::model_step, node.span, "an operand is the name of a value");
+  std::string_view rest = node.text;
+  std::string_view first = rest.substr(0, rest.find('.'));
+  rest.remove_prefix(std::min(rest.size(), first.size() + 1));
+  auto it = frame.names.find(first);
+  if (it == frame.names.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, entry] : frame.names)
+      known.push_back(name);
+    std::string near = nearest(first, known);
+    return report(Code::model_unknown_name, node.span,
+                 fmt::format("nothing called '{}' is defined before this step", first),
+                 near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  }
+  it->second.read = true;
+  const Value& value = it->second.value;
+  if (rest.empty() || value.unknown())
+    return value;
+  if (auto member = value.members.find(rest); member != value.members.end())
+    return member->second;
+  return report(Code::model_unknown_name, node.span, fmt::format("'{}' gives no '{}'", first, rest));
+}
+
+NodeId Interpreter::node_of(const Value& value, SourceSpan where) {
+  if (!value.members.empty())
+    report(Code::model_step, where,
+          fmt::format("this is a map of results; say which, such as `step.{}`",
+                      value.members.begin()->first));
+  if (!value.parameter)
+    return value.node;
+  if (value.parameter->node.index < 0 && !value.parameter->failed)
+    make_leaf(*value.parameter);
+  return value.parameter->node;
+}
+
+}  // namespace mtf
