@@ -60,7 +60,8 @@ struct Attrs {
     const T* v = get<T>(key);
     return v ? *v : otherwise;
   }
-  void set(std::string_view key, Attr value) {
+  // Not inlined: g++ 12 would warn that the variant may be uninitialised, which it is not.
+  [[gnu::noinline]] void set(std::string_view key, Attr value) {
     for (auto& [k, v] : items)
       if (k == key) {
         v = std::move(value);
