@@ -72,7 +72,7 @@ std::optional<Type> infer_immediate(Builder& b, Operands x, Attrs& attrs) {
     return std::nullopt;
   }
   if (by)
-    attrs = {{{"immediate", *by}}};
+    attrs = Attrs{{{"immediate", *by}}};
   return infer_number(b, x, attrs);
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 std::optional<Type> infer_leaf(Builder&, std::span<const NodeId>, Attrs& attrs) {
   Type type{{*attrs.get<std::vector<DimId>>("dims")}, *attrs.get<DType>("dtype")};
-  attrs = {{{"name", *attrs.get<std::string>("name")}}};
+  attrs = Attrs{{{"name", *attrs.get<std::string>("name")}}};
   return type;
 }
 
@@ -15,7 +15,7 @@ std::optional<Type> infer_constant(Builder& b, std::span<const NodeId>, Attrs& a
   if (const double* value = attrs.get<double>("value"))
     attrs.set("immediate", *value);
   DType type = attrs.get_or("dtype", b.numerics.compute);
-  attrs = {{{"immediate", *attrs.get<double>("immediate")}}};
+  attrs = Attrs{{{"immediate", *attrs.get<double>("immediate")}}};
   return Type{{}, type};
 }
 
