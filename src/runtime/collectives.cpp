@@ -1,7 +1,7 @@
-// The collectives as sequences of exchanges. Every sum is the same binary tree over positions in the
-// group, whatever the algorithm: leaves are the ranks' operands, neighbours at distance 1, 2, 4, ...
-// meet, the lower position on the left, missing leaves are skipped (adding -0.0 changes nothing).
-// Bytes and messages are counted by plan/traffic.cpp in the same way.
+// The collectives as sequences of exchanges. Every sum is the same binary tree over positions in
+// the group, whatever the algorithm: leaves are the ranks' operands, neighbours at distance 1, 2,
+// 4, ... meet, the lower position on the left, missing leaves are skipped (adding -0.0 changes
+// nothing). Bytes and messages are counted by plan/traffic.cpp in the same way.
 #include <bit>
 #include <cstring>
 

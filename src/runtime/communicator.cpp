@@ -4,7 +4,7 @@
 namespace mtf {
 
 Group group_of(const Mesh& mesh, int rank, const AxisList& least_significant_first) {
-  // stride[a]: how far apart two ranks are that differ by one along axis a (the last varies fastest).
+  // stride[a]: how far apart ranks are that differ by one along axis a (the last varies fastest).
   std::vector<int> stride(mesh.axes.size(), 1);
   for (size_t a = mesh.axes.size(); a-- > 1;)
     stride[a - 1] = stride[a] * mesh.axes[a].size;

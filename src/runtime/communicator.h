@@ -54,13 +54,13 @@ struct Group {
 };
 Group group_of(const Mesh&, int rank, const AxisList& least_significant_first);
 
-// Elements of the type in `data`, combined in place over the group. `staging` has the size of `data`
+// Elements of the type in `data`, combined in place over the group. `staging` has `data`'s size
 // (times the group's size for Algorithm::gather). Buffers are planned memory, aligned to elements.
 void all_reduce(Communicator&, const Group&, Reduction, Algorithm, DType, std::span<std::byte> data,
                 std::span<std::byte> staging);
 
 // `all` holds group-size equal chunks in order of position and is overwritten; on return chunk
-// `position` holds its sum. `staging` has the size of `all`. Algorithm::doubling works by halving too.
+// `position` holds its sum. `staging` has the size of `all`. Algorithm::doubling works by halving.
 void reduce_scatter(Communicator&, const Group&, Algorithm, DType, std::span<std::byte> all,
                     std::span<std::byte> staging);
 
@@ -72,7 +72,7 @@ void all_gather(Communicator&, const Group&, std::span<std::byte> all);
 void all_to_all(Communicator&, const Group&, std::span<const std::byte> out,
                 std::span<std::byte> in);
 
-// `out` goes to position + offset, around the end if `wrap`; where nothing comes from, `in` is zero.
+// `out` goes to position + offset, around the end if `wrap`; where nothing comes, `in` is zero.
 void shift(Communicator&, const Group&, int offset, bool wrap, std::span<const std::byte> out,
            std::span<std::byte> in);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t open = uint32_t{1} << 31;
 
-// Returns when `value` is no longer `old`: spins for a microsecond, then lets others run, then sleeps.
+// Returns when `value` is no longer `old`: spins for a microsecond, then yields, then sleeps.
 void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point until = Clock::now() + std::chrono::microseconds(1);

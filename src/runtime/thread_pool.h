@@ -1,5 +1,5 @@
-// The threads of one rank, as the Team that kernels are given. Ranks may outnumber cores, so an idle
-// thread spins for a microsecond, then yields, then sleeps.
+// The threads of one rank, as the Team that kernels are given. Ranks may outnumber cores, so an
+// idle thread spins for a microsecond, then yields, then sleeps.
 #pragma once
 
 #include <atomic>
@@ -47,8 +47,8 @@ class ThreadPool {
   std::atomic<bool> stopping_ = false;
 };
 
-// The cpus for the `local_rank`-th of `local_size` ranks on this node: those that a launcher bound this
-// process to (fewer than its parent has), else an even share, at least one. Empty if unknown.
+// The cpus for the `local_rank`-th of `local_size` ranks on this node: those that a launcher bound
+// this process to (fewer than its parent has), else an even share, at least one. Empty if unknown.
 std::vector<int> cpus_of_rank(int local_rank, int local_size);
 
 }  // namespace mtf

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -83,18 +81,22 @@ void set_element(Bytes& buffer, DType t, int64_t i, uint64_t bits) {
   std::memcpy(buffer.data() + i * size_of(t), &bits, static_cast<size_t>(size_of(t)));
 }
 
+uint64_t scrambled(uint64_t x) {  // splitmix64
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 // Numbers of very different sizes and both zeros; a few NaNs where only max and min look.
 Bytes operand(DType t, Reduction r, int64_t elements, int position) {
-  std::mt19937 random(static_cast<uint32_t>(position * 7919 + elements));
-  std::normal_distribution<double> normal;
   Bytes buffer(static_cast<size_t>(elements * size_of(t)));
   for (int64_t i = 0; i < elements; ++i) {
-    double x = normal(random) * std::exp2(static_cast<int>(random() % 24) - 12);
-    const uint32_t special = random() % 16;
-    if (special == 0)
-      x = -0.0;
-    if (special == 1)
-      x = 0.0;
+    const uint64_t random =
+        scrambled(static_cast<uint64_t>(i * 64 + position + 1) * 0x9e3779b97f4a7c15);
+    double x = std::ldexp(static_cast<double>(static_cast<int32_t>(random)), (random >> 32) % 24);
+    const uint64_t special = (random >> 40) % 16;
+    if (special < 2)
+      x = special ? 0.0 : -0.0;
     if (special == 2 && r != Reduction::sum)
       x = std::numeric_limits<double>::quiet_NaN();
     const float f = static_cast<float>(x);
@@ -103,8 +105,8 @@ Bytes operand(DType t, Reduction r, int64_t elements, int position) {
       case DType::f64: set_element(buffer, t, i, std::bit_cast<uint64_t>(x)); break;
       case DType::bf16: set_element(buffer, t, i, to_bf16(f)); break;
       case DType::i32:
-      case DType::u8: set_element(buffer, t, i, random()); break;
-      case DType::boolean: set_element(buffer, t, i, random() % 2); break;
+      case DType::u8: set_element(buffer, t, i, random); break;
+      case DType::boolean: set_element(buffer, t, i, random % 2); break;
     }
   }
   return buffer;

@@ -1,14 +1,15 @@
 // The checks of the collectives over MPI: run under mpirun; any failure stops all ranks with exit
-// code 1.
+// code 1. The argument is the number of neighbouring ranks that share memory.
 #include <cstdio>
-#include <exception>
+#include <cstdlib>
+#include <stdexcept>
 
 #include "collective_checks.h"
 #include "runtime/mpi_communicator.h"
 
 int main(int argc, char** argv) {
   const mtf::Launch launch = mtf::launch();
-  const std::unique_ptr<mtf::Communicator> comm = mtf::start_mpi(&argc, &argv);
+  const std::unique_ptr<mtf::Communicator> comm = mtf::start_mpi(&argc, &argv, std::atoi(argv[1]));
   try {
     if (!launch.under_mpirun || launch.ranks != comm->size() ||
         launch.local_size != comm->size() || launch.local_rank != comm->rank())
