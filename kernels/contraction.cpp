@@ -2,7 +2,6 @@
 // leaves.
 #include "contraction.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -307,9 +306,10 @@ Contraction contraction_of(const KernelCall& call, int64_t few_rows) {
     c.terms.push_back({a, b, placed(a), placed(b), k_space(call, term, a), k_space(call, term, b)});
     c.depth += c.terms.back().k_a.size();
   }
-  for (const View& input : call.inputs)
-    c.inputs.push_back(
-        place(result, sides, [&](DimId dim) { return stride_of(input, dim).stride; }));
+  for (Side side : {Side::batch, Side::row, Side::column})
+    for (size_t i = 0; i < sides.size(); ++i)
+      if (sides[i] == side)
+        c.order.push_back(result.dims[i]);
   c.leaves = Schedule(call, c).leaves();
   return c;
 }

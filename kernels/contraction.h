@@ -3,6 +3,7 @@
 // Kept block dims are batch dims here: each keeps its own sum.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -46,15 +47,15 @@ struct Leaf {
 
 inline constexpr int64_t longest_leaf = 256;
 
-// Where one input of the call lies in each index space; stride 0 where it lacks a dim.
+// Where one operand of a product, or the result, lies in each index space.
 struct Placement {
   Space batch, rows, columns;
 };
 
 struct ContractionTerm {
-  int a, b;            // inputs; rows step through a, columns through b
+  int a, b;              // inputs; rows step through a, columns through b
   Placement at_a, at_b;  // at_a.columns and at_b.rows stand still
-  Space k_a, k_b;      // in order of summation, leaf after leaf
+  Space k_a, k_b;        // in order of summation, leaf after leaf
 };
 
 struct Contraction {
@@ -62,7 +63,7 @@ struct Contraction {
   std::vector<ContractionTerm> terms;
   std::vector<Leaf> leaves;
   Placement result;
-  std::vector<Placement> inputs;  // every input as an operand of the epilogue
+  std::vector<DimId> order;  // of the result's dims: batch, rows, columns
 };
 
 // Rows and columns are chosen so that the result's innermost dim is a column, or, where one side has

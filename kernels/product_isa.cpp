@@ -120,6 +120,9 @@ inline Four<float> load_four(const Bf16* p) {
 
 // ---- packing ----
 
+constexpr int64_t copied_together = 8;  // k of one visit to a panel, where rows are consecutive
+constexpr int64_t fetched_ahead = 32;   // elements along k, where they are transposed
+
 template <class T, class Src>
 void pack_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0, int64_t k1, T* panel) {
   const Src* source = static_cast<const Src*>(p.source);
@@ -129,47 +132,70 @@ void pack_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0, int6
           r < rows ? widen(source[p.rows[first + r] + k * p.k_stride]) : T{0};
 }
 
-// Rows that lie next to each other: each k is one copy.
+template <class T, class Src>
+inline void copy_run(const Src* from, T* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + width<T> <= count; i += width<T>)
+    store(to + i, load_as(from + i));
+  for (; i + 4 <= count; i += 4)
+    *reinterpret_cast<Four<T>*>(to + i) = load_four(from + i);
+  for (; i < count; ++i)
+    to[i] = widen(from[i]);
+}
+
+// Rows that lie next to each other: each k is one copy. What the next call will read is fetched
+// ahead: its cache lines are far apart, which the hardware does not foresee.
 template <class T, class Src>
 void copy_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0, int64_t k1, T* panel) {
   const Src* source = static_cast<const Src*>(p.source) + p.rows[first];
   for (int64_t k = k0; k < k1; ++k) {
     const Src* from = source + k * p.k_stride;
     T* to = panel + k * p.width;
-    int64_t r = 0;
-    for (; r + width<T> <= rows; r += width<T>)
-      store(to + r, load_as(from + r));
-    for (; r + 4 <= rows; r += 4)
-      *reinterpret_cast<Four<T>*>(to + r) = load_four(from + r);
-    for (; r < rows; ++r)
-      to[r] = widen(from[r]);
-    for (; r < p.width; ++r)
+    const char* ahead = reinterpret_cast<const char*>(from + copied_together * p.k_stride);
+    for (int64_t byte = 0; byte < rows * static_cast<int64_t>(sizeof(Src)); byte += 64)
+      __builtin_prefetch(ahead + byte);
+    if (rows == tile_rows)
+      copy_run(from, to, tile_rows);
+    else if (rows == 2 * width<T>)
+      copy_run(from, to, 2 * width<T>);
+    else
+      copy_run(from, to, rows);
+    for (int64_t r = rows; r < p.width; ++r)
       to[r] = 0;
   }
 }
 
-// Rows whose elements follow each other along k, four rows by four k at a time; a last group that is
-// not full overlaps the one before it.
+// Four rows by four k.
+template <class T, class Src>
+inline void transpose_four(const Src* source, const int64_t* row, T* to, int64_t to_stride) {
+  const Four<T> v0 = load_four(source + row[0]), v1 = load_four(source + row[1]);
+  const Four<T> v2 = load_four(source + row[2]), v3 = load_four(source + row[3]);
+  const Four<T> a = __builtin_shufflevector(v0, v1, 0, 4, 1, 5);
+  const Four<T> b = __builtin_shufflevector(v2, v3, 0, 4, 1, 5);
+  const Four<T> c = __builtin_shufflevector(v0, v1, 2, 6, 3, 7);
+  const Four<T> d = __builtin_shufflevector(v2, v3, 2, 6, 3, 7);
+  *reinterpret_cast<Four<T>*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  *reinterpret_cast<Four<T>*>(to + to_stride) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  *reinterpret_cast<Four<T>*>(to + 2 * to_stride) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  *reinterpret_cast<Four<T>*>(to + 3 * to_stride) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+// Rows whose elements follow each other along k. A whole cache line of four rows is used before the
+// next four, as rows a power of two apart evict each other; a last group that is not full overlaps
+// the one before it.
 template <class T, class Src>
 void transpose_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0, int64_t k1,
                      T* panel) {
   const Src* source = static_cast<const Src*>(p.source);
   const int64_t whole = k0 + (k1 - k0) / 4 * 4;
-  for (int64_t k = k0; k < whole; k += 4)
+  for (int64_t k = k0; k < whole; k += 16)
     for (int64_t group = 0; group < rows; group += 4) {
       const int64_t r = group + 4 <= rows ? group : rows - 4;
       const int64_t* row = p.rows + first + r;
-      const Four<T> v0 = load_four(source + row[0] + k), v1 = load_four(source + row[1] + k);
-      const Four<T> v2 = load_four(source + row[2] + k), v3 = load_four(source + row[3] + k);
-      const Four<T> a = __builtin_shufflevector(v0, v1, 0, 4, 1, 5);
-      const Four<T> b = __builtin_shufflevector(v2, v3, 0, 4, 1, 5);
-      const Four<T> c = __builtin_shufflevector(v0, v1, 2, 6, 3, 7);
-      const Four<T> d = __builtin_shufflevector(v2, v3, 2, 6, 3, 7);
-      T* to = panel + k * p.width + r;
-      *reinterpret_cast<Four<T>*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-      *reinterpret_cast<Four<T>*>(to + p.width) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-      *reinterpret_cast<Four<T>*>(to + 2 * p.width) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-      *reinterpret_cast<Four<T>*>(to + 3 * p.width) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+      for (int64_t i = 0; i < 4; ++i)
+        __builtin_prefetch(source + row[i] + k + fetched_ahead);
+      for (int64_t i = k; i < whole && i < k + 16; i += 4)
+        transpose_four(source + i, row, panel + i * p.width + r, p.width);
     }
   for (int64_t k = k0; k < whole; ++k)
     for (int64_t r = rows; r < p.width; ++r)
@@ -182,7 +208,7 @@ void transpose_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0,
 template <class T, class Src>
 void pack(const PackArgs& p) {
   const bool along_rows = is_consecutive(p.rows, p.row_count < p.height ? p.row_count : p.height);
-  const int64_t step = along_rows ? 8 : p.k_count;
+  const int64_t step = along_rows ? copied_together : p.k_count;
   for (int64_t k = 0; k < p.k_count; k += step) {
     const int64_t end = k + step < p.k_count ? k + step : p.k_count;
     T* panel = static_cast<T*>(p.panels);
