@@ -1,4 +1,5 @@
-// A directory of one test, and files read and written whole.
+// A directory of one test (in memory where there is such a place: saving waits for the disk
+// otherwise), and files read and written whole.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -16,7 +17,9 @@ namespace mtf {
 class TempDir {
  public:
   TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "mtf_test_XXXXXX").string();
+    const bool shm = std::filesystem::is_directory("/dev/shm");
+    const std::filesystem::path parent = shm ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string pattern = (parent / "mtf_test_XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~TempDir() { std::filesystem::remove_all(path_); }
