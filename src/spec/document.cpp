@@ -138,9 +138,7 @@ YamlNode make_map(SourceSpan span) {
 
 // Any form of layout → {rules: [{dim: axes}, ...], ...}, the form that overrides work on.
 void to_long_form(YamlNode& layout) {
-  bool is_long = layout.is_map() && !layout.entries.empty() &&
-                 is_layout_word(layout.entries.front().first.text);
-  if (is_long)
+  if (is_long_layout(layout))
     return;
   YamlNode rules = std::move(layout);
   layout = make_map(rules.span);
@@ -297,6 +295,11 @@ std::string resolve_path(const Sources& sources, SourceSpan where, const std::st
 bool is_layout_word(std::string_view key) {
   constexpr std::array<std::string_view, 5> words = {"rules", "tensors", "regions", "ops", "limits"};
   return std::find(words.begin(), words.end(), key) != words.end();
+}
+
+bool is_long_layout(const YamlNode& layout) {
+  return std::any_of(layout.entries.begin(), layout.entries.end(),
+                     [](const auto& entry) { return is_layout_word(entry.first.text); });
 }
 
 }  // namespace mtf

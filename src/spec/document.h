@@ -18,7 +18,10 @@ YamlNode read_document(Sources& sources, const std::string& path,
 // to the file that wrote them.
 std::string resolve_path(const Sources& sources, SourceSpan where, const std::string& path);
 
-// The reserved words of `layout:`, which make its long form; any other key is a dim with its axes.
+// The reserved words of `layout:`; any other key is a dim with its axes.
 bool is_layout_word(std::string_view key);
+
+// Is this layout in its long form, a map of reserved words, rather than the rules themselves?
+bool is_long_layout(const YamlNode& layout);
 
 }  // namespace mtf

@@ -71,8 +71,8 @@ template <class V>
 void fields(V& v, TrainSpec& t) {
   static constexpr Word<Accumulate> accumulate[] = {{"reduced", Accumulate::reduced},
                                                     {"blocks", Accumulate::blocks}};
-  v.required("steps", t.steps, "number of optimizer steps", between(1, 1e15));
-  v.field("microbatches", t.microbatches, "parts of the batch computed in turn", between(1, 1e9));
+  v.required("steps", t.steps, "number of optimizer steps", at_least(1));
+  v.field("microbatches", t.microbatches, "parts of the batch computed in turn", at_least(1));
   v.word("accumulate", t.accumulate, "when gradients of microbatches are reduced", accumulate);
   v.required("optimizer", t.optimizer, "how gradients change parameters");
   v.group("clip", "limits on gradients", [&](V& in) {
@@ -83,7 +83,7 @@ void fields(V& v, TrainSpec& t) {
   v.field("log_every", t.log_every, "steps between progress lines", at_least(1));
   v.field("eval_every", t.eval_every, "steps between evaluations", at_least(1));
   v.field("checkpoint", t.checkpoint, "where and how often to save");
-  v.field("seed", t.seed, "of initial values, order of examples, dropout", between(0, 9e15));
+  v.field("seed", t.seed, "of initial values, order of examples, dropout", at_least(0));
 }
 
 template <class V>
@@ -127,11 +127,11 @@ void fields(V& v, InferSpec& i) {
   v.field("along", i.along, "the dim along which positions are decoded");
   v.field("tokens", i.tokens, "the input of token ids");
   v.field("logits", i.logits, "the output that scores the next token");
-  v.field("max_tokens", i.max_tokens, "tokens to make", between(1, 1e9));
-  v.field("prefill", i.prefill, "positions of the prompt read at once", between(1, 1e9));
+  v.field("max_tokens", i.max_tokens, "tokens to make", at_least(1));
+  v.field("prefill", i.prefill, "positions of the prompt read at once", at_least(1));
   v.field("temperature", i.temperature, "0 takes the likeliest token", at_least(0));
-  v.field("top_k", i.top_k, "likeliest tokens to choose from; 0 is all", between(0, 1e9));
-  v.field("seed", i.seed, "of the choice of tokens", between(0, 9e15));
+  v.field("top_k", i.top_k, "likeliest tokens to choose from; 0 is all", at_least(0));
+  v.field("seed", i.seed, "of the choice of tokens", at_least(0));
   v.word("on_full", i.on_full, "what happens when the length is used up", on_full);
   v.field("outputs", i.outputs, "directory that outputs are written to");
   v.field("dims", i.dims, "dims that differ from training");

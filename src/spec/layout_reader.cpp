@@ -11,9 +11,7 @@ namespace mtf {
 
 // Short form: the rules themselves. Long form: a map of the reserved words.
 void Reader::read(const YamlNode& node, const Key& key, LayoutRules& target, Range) {
-  bool is_long = node.is_map() && std::any_of(node.entries.begin(), node.entries.end(),
-                                              [](const auto& e) { return is_layout_word(e.first.text); });
-  if (!is_long)
+  if (!is_long_layout(node))
     return read(node, key, target.rules);
   MapReader map(*this, node, key.text, key.span);
   fields(map, target);

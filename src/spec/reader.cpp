@@ -189,13 +189,14 @@ void Reader::read(const YamlNode& node, const Key& key, Mesh& target, Range) {
       absent_axes_.push_back(name.text);
       continue;
     }
-    ranks *= *size;
-    if (ranks > max_ranks || target.axes.size() == max_axes) {
+    if (ranks * *size > max_ranks || target.axes.size() == max_axes) {
       diagnostics.add({Code::spec_range,
                        fmt::format("a mesh has at most {} axes and {} ranks", max_axes, max_ranks),
                        name.span, {}, {}});
-      return;
+      absent_axes_.push_back(name.text);
+      continue;
     }
+    ranks *= *size;
     target.axes.push_back({name.text, static_cast<int>(*size)});
   }
 }
@@ -210,17 +211,14 @@ void Reader::read(const YamlNode& node, const Key& key, InferSpec& target, Range
   start_infer();
   if (!expect_map(node, key))
     return;
-  if (node.find("layout") != nullptr)
+  bool own_mesh = spec_.has("infer.mesh"), own_layout = spec_.has("infer.layout");
+  if (own_mesh || own_layout)
     target.layout = {};
   MapReader map(*this, node, key.text, key.span);
   fields(map, target);
   map.finish();
-  bool own_mesh = node.find("mesh") != nullptr, own_layout = node.find("layout") != nullptr;
-  const YamlNode* outer = spec_.document.find("layout");
-  if (own_mesh && !own_layout && outer != nullptr && !outer->is_null()) {
-    target.layout = {};
-    read(*outer, key, target.layout);
-  }
+  if (own_mesh && !own_layout && spec_.has("layout"))
+    read(*spec_.document.find("layout"), key, target.layout);
 }
 
 }  // namespace mtf

@@ -80,18 +80,18 @@ bool rules_use(const std::vector<LayoutRule>& rules, AxisId axis) {
   return false;
 }
 
-void warn_of_unused_axes(const Mesh& mesh, const LayoutRules& layout, const std::string& path,
-                         const Spec& spec, Diagnostics& diagnostics) {
-  for (size_t i = 0; i < mesh.axes.size(); ++i) {
-    AxisId axis{static_cast<int8_t>(i)};
-    bool used = rules_use(layout.rules, axis);
-    for (const auto& [pattern, rules] : layout.tensors)
-      used = used || rules_use(rules, axis);
+void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < spec.mesh.axes.size(); ++i) {
+    AxisId id{static_cast<int8_t>(i)};
+    const Axis& axis = spec.mesh.axes[i];
+    bool used = rules_use(spec.layout.rules, id);
+    for (const auto& [pattern, rules] : spec.layout.tensors)
+      used = used || rules_use(rules, id);
     if (!used)
       diagnostics.add({Code::mesh_axis_unused,
                        fmt::format("no layout rule uses the axis '{}': its {} ranks all do the same work",
-                                   mesh.axes[i].name, mesh.axes[i].size),
-                       spec.span(path + "." + mesh.axes[i].name), {}, {}});
+                                   axis.name, axis.size),
+                       spec.span("mesh." + axis.name), {}, {}});
   }
 }
 
@@ -147,7 +147,8 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
   check_train(spec, table, diagnostics);
   check_synthetic(spec, table);
   check_name(spec, path, diagnostics);
-  warn_of_unused_axes(spec.mesh, spec.layout, "mesh", spec, diagnostics);
+  if (!diagnostics.has_errors())  // a rule may have been dropped for an error
+    warn_of_unused_axes(spec, diagnostics);
   if (sized && spec.has("infer.dims")) {
     DimTable infer_table(diagnostics);
     check_dims(infer_table, spec.infer.dims);

@@ -81,6 +81,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlNode root;
 
+  // The list or map that was being read when parsing ended; null at the top.
+  const YamlNode* innermost() const { return frames_.empty() ? nullptr : &frames_.back().node; }
+
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
 
@@ -90,7 +93,7 @@ class TreeBuilder : public YAML::EventHandler {
     YamlNode node;
     if (raw.starts_with('~'))
       node.span = places_.span(offset(mark), 1);
-    else if (raw.size() >= 4 && (raw[0] == 'n' || raw[0] == 'N'))
+    else if (raw.starts_with("null") || raw.starts_with("Null") || raw.starts_with("NULL"))
       node.span = places_.span(offset(mark), 4);
     else
       node.span = has_key() ? frames_.back().key.span : places_.span(offset(mark), 1);
@@ -177,7 +180,7 @@ class TreeBuilder : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     if (expects_key())
-      refuse(Code::yaml_unsupported, offset(mark), "a key must be a plain word, not a list or map");
+      refuse(Code::yaml_unsupported, offset(mark), "a list or map cannot be a key; is its closing bracket missing?");
     if (frames_.size() >= static_cast<size_t>(max_yaml_depth))
       refuse(Code::yaml_unsupported, offset(mark),
              fmt::format("lists and maps are nested more than {} deep", max_yaml_depth));
@@ -239,9 +242,13 @@ class TreeBuilder : public YAML::EventHandler {
 // What yaml-cpp says, with what would be right.
 std::string syntax_message(const std::string& said) {
   if (said.find("end of map flow") != std::string::npos)
-    return "this `{` is not closed: expected `,` or `}` here";
+    return "expected `,` or `}` here";
   if (said.find("end of sequence flow") != std::string::npos)
-    return "this `[` is not closed: expected `,` or `]` here";
+    return "expected `,` or `]` here";
+  if (said.find("illegal flow end") != std::string::npos)
+    return "this bracket does not close the one that is open";
+  if (said.find("EOF in scalar") != std::string::npos)
+    return "the text ends inside a quote that is never closed";
   if (said.find("illegal map value") != std::string::npos)
     return "a `key: value` cannot start here; quote text that holds `: `";
   if (said.find("end of map") != std::string::npos)
@@ -306,7 +313,10 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
     return {};
   } catch (const YAML::Exception& e) {
     size_t at = e.mark.is_null() ? 0 : static_cast<size_t>(e.mark.pos);
-    diagnostics.add({Code::yaml_syntax, syntax_message(e.msg), places.span(at, 1), {}, {}});
+    Diagnostic d{Code::yaml_syntax, syntax_message(e.msg), places.span(at, 1), {}, {}};
+    if (e.msg.find("flow") != std::string::npos && tree.innermost() != nullptr)
+      d.notes.emplace_back(tree.innermost()->span, "the bracket that is open was opened here");
+    diagnostics.add(std::move(d));
     return {};
   }
 }
