@@ -1,6 +1,7 @@
 // Every product kernel equals the scalar definition, bit for bit, on every instruction set.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "oracle_product.h"
@@ -63,22 +64,23 @@ Team team_of(int size) {
   return team;
 }
 
+void run_into(const KernelCall& call, const std::vector<const std::byte*>& inputs, Isa isa,
+              int threads, const std::vector<std::byte*>& results) {
+  const auto bytes = static_cast<size_t>(threads * scratch_bytes_per_thread);
+  static std::vector<std::byte> memory;
+  memory.resize(std::max(memory.size(), bytes + 64));
+  void* aligned = memory.data();
+  size_t space = memory.size();
+  std::align(64, bytes, aligned, space);
+  Team team = team_of(threads);
+  prepare_product(call, isa)({inputs, results, {static_cast<std::byte*>(aligned), bytes}, team});
+}
+
 template <class T>
 std::vector<T> run_kernel(const KernelCall& call, const std::vector<const std::byte*>& inputs,
                           Isa isa, int threads) {
-  const Kernel kernel = prepare_product(call, isa);
   std::vector<T> result(static_cast<size_t>(elements(call.results[0])), T(12345));
-  std::vector<std::byte> memory(static_cast<size_t>(threads * scratch_bytes_per_thread) + 64);
-  void* aligned = memory.data();
-  size_t space = memory.size();
-  std::align(64, space - 64, aligned, space);
-  std::byte* results[] = {reinterpret_cast<std::byte*>(result.data())};
-  Team team = team_of(threads);
-  kernel({inputs,
-          results,
-          {static_cast<std::byte*>(aligned),
-           static_cast<size_t>(threads * scratch_bytes_per_thread)},
-          team});
+  run_into(call, inputs, isa, threads, {reinterpret_cast<std::byte*>(result.data())});
   return result;
 }
 
@@ -210,21 +212,108 @@ TEST_CASE("product: several terms meet block by block") {
 
 TEST_CASE("product: few rows stream the other operand") {
   for (int64_t rows : {1, 2, 3, 4})
-    for (int64_t columns : {33, 300, 1500})
-      for (const char* b : {"kn", "nk"}) {
-        const std::map<char, int64_t> sizes{{'m', rows}, {'n', columns}, {'k', 330}};
-        check_types({sizes, {"mk", b}, "mn", {{0, 1, {over('k', 5)}}}});
-        check_types({sizes, {b, "km"}, "nm", {{0, 1, {over('k', 1)}}}});
-      }
+    for (const char* b : {"kn", "nk"}) {
+      const std::map<char, int64_t> sizes{{'m', rows}, {'n', 45}, {'k', 285}};
+      check_types({sizes, {"mk", b}, "mn", {{0, 1, {over('k', 5)}}}});
+      check_types({sizes, {b, "km"}, "nm", {{0, 1, {over('k', 1)}}}});
+    }
+  check_types({{{'m', 2}, {'n', 1500}, {'k', 20}}, {"mk", "kn"}, "mn", {{0, 1, {over('k', 2)}}}});
   const std::map<char, int64_t> sizes{{'b', 3}, {'h', 2}, {'n', 80}, {'k', 41}, {'j', 6}};
   check_types({sizes, {"bhk", "kbjn"}, "bhjn", {{0, 1, {over('k')}}}});
 }
 
 TEST_CASE("product: blocks larger than the scratch") {
-  check<float>({{{'m', 200}, {'n', 600}, {'k', 1100}}, {"mk", "kn"}, "mn",
-                {{0, 1, {over('k', 4)}}}}, DType::f32);
-  check<float>({{{'m', 13}, {'n', 70}, {'k', 1 << 16}}, {"km", "kn"}, "mn",
-                {{0, 1, {over('k', 2048)}}}}, DType::f32);
+  check<float>({{{'m', 200}, {'n', 530}, {'k', 6}}, {"mk", "kn"}, "mn",
+                {{0, 1, {over('k', 3)}}}}, DType::f32);
+  check<float>({{{'m', 13}, {'n', 34}, {'k', 1 << 14}}, {"km", "kn"}, "mn",
+                {{0, 1, {over('k', 512)}}}}, DType::f32);
+}
+
+namespace {
+
+float to_float(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float x;
+  std::memcpy(&x, &wide, 4);
+  return x;
+}
+
+// Round to nearest, ties to even, of a finite number.
+uint16_t to_bf16(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+// relu(product + bias[n]) rounded to bf16, and 2 * that + residual[m, n] in f32.
+void check_epilogue(int64_t m, int64_t n, int64_t k, const char* result) {
+  const Case c{{{'m', m}, {'n', n}, {'k', k}}, {"mk", "kn", "n", "nm"}, result,
+               {{0, 1, {over('k')}}}};
+  KernelCall call = call_of(c, DType::f32);
+  call.results.push_back(call.results[0]);
+  call.results[0].dtype = DType::bf16;
+  call.body.steps = {{Scalar::add, DType::f32, 4, 2},
+                     {Scalar::relu, DType::bf16, 5},
+                     {Scalar::scale, DType::f32, 6, -1, -1, 2.0},
+                     {Scalar::add, DType::f32, 7, 3}};
+  call.body.results = {6, 8};
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> inputs;
+  std::vector<const std::byte*> pointers;
+  for (const View& v : call.inputs) {
+    inputs.emplace_back(static_cast<size_t>(elements(v)));
+    for (float& x : inputs.back())
+      x = normal(random);
+  }
+  for (const auto& input : inputs)
+    pointers.push_back(reinterpret_cast<const std::byte*>(input.data()));
+  const std::vector<float> sums = ProductOracle<float>(call, inputs).result();
+  const bool by_rows = result[0] == 'm';
+  std::vector<uint16_t> first(sums.size());
+  std::vector<float> second(sums.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const int64_t row = by_rows ? at / n : at % m, column = by_rows ? at % n : at / m;
+    const float x = sums[i] + inputs[2][static_cast<size_t>(column)];
+    first[i] = to_bf16(x > 0 ? x : 0);
+    second[i] = to_float(first[i]) * 2 + inputs[3][static_cast<size_t>(column * m + row)];
+  }
+  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512}) {
+    if (!isa_available(isa))
+      continue;
+    std::vector<uint16_t> got_first(sums.size());
+    std::vector<float> got_second(sums.size());
+    run_into(call, pointers, isa, 2,
+             {reinterpret_cast<std::byte*>(got_first.data()),
+              reinterpret_cast<std::byte*>(got_second.data())});
+    INFO(m << " x " << n << " x " << k << " -> " << result << " on " << name_of(isa));
+    CHECK(got_first == first);
+    CHECK(got_second == second);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("product: bodies are applied to the sums, with several results") {
+  for (const char* result : {"mn", "nm"}) {
+    check_epilogue(30, 65, 40, result);
+    check_epilogue(250, 64, 9, result);
+    check_epilogue(3, 300, 20, result);
+    check_epilogue(1, 1, 5, result);
+  }
+}
+
+TEST_CASE("product: a result may be rounded to bf16 without a body") {
+  Case c{{{'m', 5}, {'n', 40}, {'k', 3}}, {"mk", "kn"}, "mn", {{0, 1, {over('k')}}}};
+  KernelCall call = call_of(c, DType::bf16);
+  call.results[0].dtype = DType::bf16;
+  const std::vector<uint16_t> a(15, to_bf16(1.5f)), b(120, to_bf16(0.25f));
+  std::vector<uint16_t> got(200);
+  run_into(call, {reinterpret_cast<const std::byte*>(a.data()),
+                  reinterpret_cast<const std::byte*>(b.data())},
+           best_isa(), 1, {reinterpret_cast<std::byte*>(got.data())});
+  CHECK(got == std::vector<uint16_t>(200, to_bf16(1.125f)));
 }
 
 }  // namespace mtf
