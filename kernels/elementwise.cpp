@@ -80,6 +80,13 @@ void Nest::collapse() {
   }
   if (joined.size.empty())
     joined.add(1, std::vector<int64_t>(base.size(), 0));
+  for (const auto& steps : joined.stride) {
+    size_t first = joined.size.size() - 1;
+    int64_t extent = joined.size.back();
+    for (; first > 0 && steps[first - 1] == steps.back() * extent; --first)
+      extent *= joined.size[first - 1];
+    joined.run.emplace_back(static_cast<int>(first), extent);
+  }
   *this = std::move(joined);
 }
 

@@ -38,8 +38,8 @@ struct FoldLoops {
   void (*chains)(void* chains, const void* v, int64_t n);
   // out[k] = the 16 chains of v[k * length, (k + 1) * length), folded; `count` of them.
   void (*leaves)(void* out, const void* v, int64_t count, int64_t length);
-  // Folds `count` rows of `width`, `stride` elements apart, into row 0 by the binary tree.
-  void (*tree)(void* rows, int64_t count, int64_t stride, int64_t width);
+  // [groups, count, width] to [groups, width], in place, each group by the binary tree.
+  void (*tree)(void* rows, int64_t groups, int64_t count, int64_t width);
 };
 
 struct Loops {
@@ -57,23 +57,41 @@ struct Nest {
   std::vector<int64_t> size;
   std::vector<std::vector<int64_t>> stride;  // [operand][loop]
   std::vector<int64_t> base;                 // [operand]
+  // [operand], set by collapse: the innermost loops that it walks as one, as first loop and extent.
+  std::vector<std::pair<int, int64_t>> run;
 
   int64_t elements() const;
   void add(int64_t extent, const std::vector<int64_t>& strides);
   // Drops loops of one step and joins loops that every operand walks as one; at least one remains.
   void collapse();
-  // Where operand `o` is at flattened position `at`, and how many positions its innermost loop has left.
-  int64_t offset(int o, int64_t at) const;
-  int64_t left_in_run(int64_t at) const { return size.back() - at % size.back(); }
-  bool fixed(int o) const;  // does not move
+  int64_t offset(int o, int64_t at) const;  // of operand `o` at flattened position `at`
+  bool fixed(int o) const;                  // does not move
+
+  int64_t step(int o) const { return stride[static_cast<size_t>(o)].back(); }  // within a run
+  int64_t left_in_run(int o, int64_t at) const {
+    const int64_t extent = run[static_cast<size_t>(o)].second;
+    return extent - at % extent;
+  }
 
   // f(offset, start, m) for every run of operand `o` within [at, at + n), which starts at at + start.
   template <class F>
   void for_runs(int o, int64_t at, int64_t n, F f) const {
+    const auto [first, extent] = run[static_cast<size_t>(o)];
     for (int64_t done = 0; done < n;) {
-      int64_t m = std::min(n - done, left_in_run(at + done));
-      f(offset(o, at + done), done, m);
+      int64_t where = offset(o, at + done), m = std::min(n - done, left_in_run(o, at + done));
+      f(where, done, m);
       done += m;
+      if (first == 0 || done == n)
+        continue;
+      // The next runs, of which the loop around them is at step k, are a fixed distance away.
+      const size_t around = static_cast<size_t>(first) - 1;
+      where -= (extent - m) * step(o) * (done == m);
+      for (int64_t k = (at + done) / extent % size[around]; k > 0 && k < size[around] && done < n; ++k) {
+        where += stride[static_cast<size_t>(o)][around];
+        m = std::min(n - done, extent);
+        f(where, done, m);
+        done += m;
+      }
     }
   }
 };

@@ -138,14 +138,13 @@ void TileBody::place() {
 int64_t TileBody::stretch(const Nest& nest, int64_t at, int64_t limit) const {
   const int64_t run = nest.size.back();
   const int only = results_.size() == 1 ? results_[0] : -1;
-  if (only >= 0 && is_input(only) && ops_.empty() && nest.stride[static_cast<size_t>(only)].back() == 1 &&
-      held_as_stored(types_[static_cast<size_t>(only)]))
-    return std::min(limit, nest.left_in_run(at));
+  if (only >= 0 && is_input(only) && nest.step(only) == 1 && held_as_stored(types_[static_cast<size_t>(only)]))
+    return std::min(limit, nest.left_in_run(only, at));
   if (run < tile_ / 4)
     return std::min(limit, tile_);
   const int64_t parts = (run + tile_ - 1) / tile_;
   const int64_t even = ((run + parts - 1) / parts + 15) / 16 * 16;
-  return std::min({limit, even, nest.left_in_run(at)});
+  return std::min({limit, even, run - at % run});
 }
 
 void TileBody::begin(std::byte* scratch, const Nest& nest, std::span<const std::byte* const> inputs) const {
@@ -168,9 +167,9 @@ void TileBody::load(std::byte* scratch, int input, const Nest& nest, const std::
                     int64_t n) const {
   const size_t i = static_cast<size_t>(input);
   const DType type = types_[i];
-  const int64_t step = nest.stride[i].back();
+  const int64_t step = nest.step(input);
   auto** where = reinterpret_cast<const void**>(scratch);
-  if (!copies_inputs_ && step == 1 && held_as_stored(type) && n <= nest.left_in_run(at)) {
+  if (!copies_inputs_ && step == 1 && held_as_stored(type) && n <= nest.left_in_run(input, at)) {
     where[i] = from + nest.offset(input, at) * size_of(type);
     return;
   }

@@ -112,14 +112,14 @@ struct Map {
   // Where the positions lie if they are one run of the result's memory, as the loops hold it.
   void* target(const KernelRun& run, const Nest& nest, int r, int64_t at, int64_t n) const {
     const DType type = types[static_cast<size_t>(r)];
-    if (!held_as_stored(type) || nest.stride[static_cast<size_t>(inputs + r)].back() != 1 || n > nest.left_in_run(at))
+    if (!held_as_stored(type) || nest.step(inputs + r) != 1 || n > nest.left_in_run(inputs + r, at))
       return nullptr;
     return run.results[static_cast<size_t>(r)] + nest.offset(inputs + r, at) * size_of(type);
   }
 
   void store(const KernelRun& run, const Nest& nest, int r, int64_t at, int64_t n, const void* value) const {
     const DType type = types[static_cast<size_t>(r)];
-    const int64_t stride = nest.stride[static_cast<size_t>(inputs + r)].back();
+    const int64_t stride = nest.step(inputs + r);
     nest.for_runs(inputs + r, at, n, [&](int64_t offset, int64_t start, int64_t m) {
       loops.store[static_cast<int>(type)](run.results[static_cast<size_t>(r)] + offset * size_of(type), stride,
                                           static_cast<const std::byte*>(value) + start * size_of(class_of(type)), m);

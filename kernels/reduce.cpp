@@ -165,7 +165,7 @@ struct Reduce {
   Class held;
   TileBody body;
   DType type;                    // of the result
-  std::vector<int64_t> folded;   // blocks of each folded dim, outermost first
+  std::vector<int64_t> folded;   // trees, outermost first: the blocks of each folded dim
   int64_t leaves, length;        // of one row of the result; of one leaf
   std::vector<Part> parts;
 
@@ -233,27 +233,22 @@ void Reduce::sum_leaf(const KernelRun& run, const Part& part, int64_t start, std
     }
     at += n;
   }
-  fold.tree(sums, std::min(chains, length), part.width, part.width);
+  fold.tree(sums, 1, chains, part.width);
   std::memcpy(out, sums, static_cast<size_t>(bytes_of(part.width)));
 }
 
 // Folds the leaves of `rows` rows from `row` on and stores the rows.
 void Reduce::finish(const KernelRun& run, const Part& part, int64_t row, int64_t rows,
                     std::byte* leaf_values) const {
-  int64_t stride = part.width, groups = rows * leaves;
+  int64_t groups = rows * leaves;
   for (size_t i = folded.size(); i-- > 0;) {
     groups /= folded[i];
-    for (int64_t g = 0; g < groups; ++g)
-      fold.tree(leaf_values + bytes_of(g * folded[i] * stride), folded[i], stride, part.width);
-    stride *= folded[i];
+    fold.tree(leaf_values, groups, folded[i], part.width);
   }
-  for (int64_t r = 1; r < rows && stride > part.width; ++r)
-    std::memmove(leaf_values + bytes_of(r * part.width), leaf_values + bytes_of(r * stride),
-                 static_cast<size_t>(bytes_of(part.width)));
   if (type != plain_dtype[static_cast<int>(held)])
     loops.convert[static_cast<int>(held)][static_cast<int>(type)](leaf_values, nullptr, nullptr, leaf_values,
                                                                   rows * part.width, 0);
-  const int64_t step = part.result.stride[0].back();
+  const int64_t step = part.result.step(0);
   part.result.for_runs(0, row * part.width, rows * part.width, [&](int64_t offset, int64_t start, int64_t m) {
     loops.store[static_cast<int>(type)](run.results[0] + offset * size_of(type), step,
                                         leaf_values + start * size_of(class_of(type)), m);
@@ -302,15 +297,21 @@ Kernel prepare_reduce(const KernelCall& call, Isa isa) {
   const DType value = TileBody::dtype_of(call.inputs, call.body.steps, reg);
   const Class held = std::max(class_of(value), class_of(type));
   const Shape shape = shape_of(call);
-  const int64_t leaves = product(shape.folded);
+  std::vector<int64_t> folded;
+  for (const Loop& l : shape.folded)
+    folded.push_back(l.extent);
+  int64_t length = product(shape.leaf);
+  if (length <= chains) {  // one element a chain: their tree is one more to fold
+    folded.push_back(length);
+    length = 1;
+  }
+  const int64_t leaves = product(shape.folded) * product(shape.leaf) / length;
   const Loops& loops = loops_of(isa);
-  auto reduce = std::make_shared<Reduce>(
+  auto reduce = std::make_shared<const Reduce>(
       Reduce{loops, loops.fold[static_cast<int>(folding_of(call))][static_cast<int>(held)], held,
              TileBody(call.inputs, call.body.steps, {{reg, plain_dtype[static_cast<int>(held)]}}, isa),
-             type, {}, leaves, product(shape.leaf),
+             type, folded, leaves, length,
              parts_of(shape, std::clamp<int64_t>(leaves_bytes / 8 / leaves, 1, widest))});
-  for (const Loop& l : shape.folded)
-    reduce->folded.push_back(l.extent);
   if (reduce->leaves_at() + std::max(leaves_bytes, 8 * leaves) > scratch_bytes_per_thread)
     kernel_bug("reduce: too many blocks or steps");
   return [reduce](const KernelRun& run) {

@@ -64,14 +64,6 @@ struct Fold {
       __builtin_memcpy(rest, from, static_cast<size_t>(n) * sizeof(T));
       add(rest);
     }
-    T folded() const {
-      T row[chain_count];
-      __builtin_memcpy(row, v, sizeof row);
-      for (int n = chain_count / 2; n > 0; n /= 2)
-        for (int i = 0; i < n; ++i)
-          row[i] = combine_one(row[2 * i], row[2 * i + 1]);
-      return row[0];
-    }
   };
 
   static void chains(void* chains, const void* from, int64_t n) {
@@ -82,12 +74,48 @@ struct Fold {
   }
 
   static void leaves(void* out, const void* from, int64_t count, int64_t length) {
-    for (int64_t k = 0; k < count; ++k) {
-      Chains c;
-      clear(c.v, chain_count);
-      c.add_stretch(static_cast<const T*>(from) + k * length, length);
-      static_cast<T*>(out)[k] = c.folded();
+    constexpr int64_t together = 16;
+    T sums[together * chain_count];
+    auto* at = static_cast<const T*>(from);
+    auto* to = static_cast<T*>(out);
+    for (int64_t k = 0; k < count; k += together) {
+      const int64_t some = count - k < together ? count - k : together;
+      for (int64_t i = 0; i < some; ++i, at += length) {
+        Chains c;
+        clear(c.v, chain_count);
+        c.add_stretch(at, length);
+        __builtin_memcpy(sums + i * chain_count, c.v, sizeof c.v);
+      }
+      tree(sums, some, chain_count, 1);
+      __builtin_memcpy(to + k, sums, static_cast<size_t>(some) * sizeof(T));
     }
+  }
+
+  // out[i] = in[2i] + in[2i + 1]; out may be in.
+  static void halve(T* out, const T* in, int64_t pairs) {
+    typename M::Mask even, odd;
+    for (int i = 0; i < M::lanes; ++i) {
+      even[i] = 2 * i;
+      odd[i] = 2 * i + 1;
+    }
+    int64_t i = 0;
+    for (; i + M::lanes <= pairs; i += M::lanes) {
+      V a = load<V>(in + 2 * i), b = load<V>(in + 2 * i + M::lanes);
+      store(out + i, combine(__builtin_shuffle(a, b, even), __builtin_shuffle(a, b, odd)));
+    }
+    for (; i < pairs; ++i)
+      out[i] = combine_one(in[2 * i], in[2 * i + 1]);
+  }
+
+  // Row i becomes rows 2i and 2i + 1 of `in`; a lone last row moves down.
+  static void halve_rows(T* out, const T* in, int64_t rows, int64_t width) {
+    if (width == 1)
+      halve(out, in, rows / 2);
+    else
+      for (int64_t i = 0; i < rows / 2; ++i)
+        combine_rows(out + i * width, in + 2 * i * width, in + (2 * i + 1) * width, width);
+    if (rows % 2 == 1)
+      __builtin_memmove(out + rows / 2 * width, in + (rows - 1) * width, static_cast<size_t>(width) * sizeof(T));
   }
 
   static void combine_rows(T* out, const T* a, const T* b, int64_t width) {
@@ -98,16 +126,14 @@ struct Fold {
       out[i] = combine_one(a[i], b[i]);
   }
 
-  // Level by level: row i becomes rows 2i and 2i+1 of the level below, a lone last row moves down.
-  static void tree(void* rows, int64_t count, int64_t stride, int64_t width) {
+  // Level by level: all groups at once while every row has a partner, then each on its own.
+  static void tree(void* rows, int64_t groups, int64_t count, int64_t width) {
     T* r = static_cast<T*>(rows);
-    for (; count > 1; count = (count + 1) / 2) {
-      for (int64_t i = 0; i < count / 2; ++i)
-        combine_rows(r + i * stride, r + 2 * i * stride, r + (2 * i + 1) * stride, width);
-      if (count % 2 == 1)
-        __builtin_memcpy(r + (count / 2) * stride, r + (count - 1) * stride,
-                         static_cast<size_t>(width) * sizeof(T));
-    }
+    for (; count > 1 && count % 2 == 0; count /= 2)
+      halve_rows(r, r, groups * count, width);
+    for (; count > 1; count = (count + 1) / 2)
+      for (int64_t g = 0; g < groups; ++g)
+        halve_rows(r + g * ((count + 1) / 2) * width, r + g * count * width, count, width);
   }
 };
 
