@@ -176,8 +176,11 @@ class Partitioner {
     program_.inputs.push_back({binding_name(node, name), home(id).value});
   }
 
+  // Leaves as programs hand them to each other: parameters and states carry their kind.
   static std::string binding_name(const Node& node, const std::string& name) {
-    return node.op->name == "parameter" ? "parameter:" + name : name;
+    if (node.op->name == "parameter")
+      return "parameter:" + name;
+    return state_storage(name) == Storage::state && node.op->name == "state" ? "state:" + name : name;
   }
 
   static Storage state_storage(const std::string& name) {

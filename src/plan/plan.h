@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/diagnostics.h"
 #include "mesh/layout.h"
@@ -24,6 +26,12 @@ struct PhaseGraph {
   int64_t runs_per_step = 1;  // how often the driver runs it in one step
 };
 
+// Integers of an input index a dim: those outside [low, high) are refused when data are opened.
+struct IdRange {
+  std::string input;
+  int64_t low = 0, high = 0;
+};
+
 struct Plan {
   Mesh mesh;
   std::vector<PlannedProgram> programs;
@@ -32,6 +40,7 @@ struct Plan {
   int64_t io_bytes = 0;     // the largest io segment of any program
   int64_t arena_bytes = 0;  // the largest arena
   uint64_t digest = 0;
+  std::vector<IdRange> id_ranges;
 
   const PlannedProgram* find(std::string_view program) const;
   // What an executor allocates for `threads` threads: resident, io, arena, scratch.

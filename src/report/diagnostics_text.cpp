@@ -13,9 +13,9 @@
 namespace mtf {
 namespace {
 
-constexpr size_t most_shown = 100;         // diagnostics
-constexpr size_t longest_message = 2000;   // bytes; more can only be a user's own text
-constexpr int excerpt_columns = 100;       // longer lines show what is around the caret
+constexpr size_t most_shown = 100;        // diagnostics
+constexpr size_t longest_message = 2000;  // bytes; more can only be a user's own text
+constexpr int excerpt_columns = 100;      // longer lines show what is around the caret
 constexpr int tab_columns = 4;
 constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
 
@@ -30,8 +30,12 @@ bool lies_in(std::span<const Block> blocks, char32_t c) {
 
 // Characters that would move the cursor or reorder the line.
 bool is_unsafe(char32_t c) {
-  constexpr std::array<Block, 6> blocks = {{{0, 0x1f}, {0x7f, 0x9f}, {0x200e, 0x200f},
-                                            {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}}};
+  constexpr std::array<Block, 6> blocks = {{{0, 0x1f},
+                                            {0x7f, 0x9f},
+                                            {0x200e, 0x200f},
+                                            {0x2028, 0x202e},
+                                            {0x2066, 0x2069},
+                                            {0xfeff, 0xfeff}}};
   return lies_in(blocks, c);
 }
 
@@ -39,9 +43,15 @@ bool is_unsafe(char32_t c) {
 int columns_of(char32_t c) {
   constexpr std::array<Block, 5> none = {
       {{0x300, 0x36f}, {0x200b, 0x200d}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
-  constexpr std::array<Block, 9> two = {{{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},
-                                         {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60},
-                                         {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}}};
+  constexpr std::array<Block, 9> two = {{{0x1100, 0x115f},
+                                         {0x2e80, 0xa4cf},
+                                         {0xac00, 0xd7a3},
+                                         {0xf900, 0xfaff},
+                                         {0xfe30, 0xfe6f},
+                                         {0xff00, 0xff60},
+                                         {0xffe0, 0xffe6},
+                                         {0x1f300, 0x1faff},
+                                         {0x20000, 0x3fffd}}};
   return lies_in(none, c) ? 0 : lies_in(two, c) ? 2 : 1;
 }
 
@@ -83,8 +93,10 @@ std::string_view colour_of(Severity s) {
 std::string head(const Sources& sources, SourceSpan where, Severity severity, Paint paint) {
   std::string place;
   if (where.file >= 0)
-    place = fmt::format("{}:{}:{}: ", printable(sources[where.file].name), where.line, where.column);
-  return paint("1", place) + paint(colour_of(severity), fmt::format("{}:", word_of(severity))) + ' ';
+    place =
+        fmt::format("{}:{}:{}: ", printable(sources[where.file].name), where.line, where.column);
+  return paint("1", place) + paint(colour_of(severity), fmt::format("{}:", word_of(severity))) +
+         ' ';
 }
 
 // The line with a caret under the span; of a long line the part around the span.
@@ -134,8 +146,8 @@ std::string printable(std::string_view text) {
 
 std::string render_text(const Sources& sources, const Diagnostic& d, bool colour) {
   Paint paint{colour};
-  std::string out = head(sources, d.where, d.severity, paint) +
-                    paint("1", printable(d.message)) + fmt::format(" [{}]\n", id_of(d.code));
+  std::string out = head(sources, d.where, d.severity, paint) + paint("1", printable(d.message)) +
+                    fmt::format(" [{}]\n", id_of(d.code));
   if (d.where.file >= 0)
     out += excerpt(sources, d.where, paint);
   for (const auto& [where, text] : d.notes)
@@ -152,9 +164,8 @@ std::string render_text(const Sources& sources, std::span<const Diagnostic> list
   auto place = [](const Diagnostic* d) {
     return std::tuple(d->where.file < 0, d->where.file, d->where.line, d->where.column);
   };
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Diagnostic* a, const Diagnostic* b) {
-    return place(a) < place(b);
-  });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const Diagnostic* a, const Diagnostic* b) { return place(a) < place(b); });
   std::string out;
   for (size_t i = 0; i < std::min(sorted.size(), most_shown); ++i)
     out += render_text(sources, *sorted[i], colour);

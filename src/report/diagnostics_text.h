@@ -20,8 +20,8 @@ std::string printable(std::string_view text);
 
 std::string render_text(const Sources&, const Diagnostic&, bool colour);
 
-// All of them, in the order of files and lines (those without a place last); after the first hundred
-// only how many more there are.
+// All of them, in the order of files and lines (those without a place last); after the first
+// hundred only how many more there are.
 std::string render_text(const Sources&, std::span<const Diagnostic>, bool colour);
 
 }  // namespace mtf

@@ -11,8 +11,8 @@
 namespace mtf {
 namespace {
 
-constexpr int max_nesting = 16;       // of parentheses
-constexpr size_t max_chain = 100;     // of dims that depend on one another
+constexpr int max_nesting = 16;    // of parentheses
+constexpr size_t max_chain = 100;  // of dims that depend on one another
 
 struct Fraction {  // in lowest terms, denominator positive
   int64_t numerator = 0, denominator = 1;
@@ -41,13 +41,20 @@ std::string show(Fraction f) {
                             : fmt::format("{}/{}", f.numerator, f.denominator);
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_word_start(c) || is_digit(c); }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_word_start(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool is_word(char c) {
+  return is_word_start(c) || is_digit(c);
+}
 
 class Evaluation {
  public:
-  Evaluation(std::string_view text, SourceSpan span, const DimNames& names, Diagnostics& diagnostics)
+  Evaluation(std::string_view text, SourceSpan span, const DimNames& names,
+             Diagnostics& diagnostics)
       : text_(text), span_(span), names_(names), diagnostics_(diagnostics) {}
 
   std::optional<Fraction> whole() {
@@ -61,7 +68,8 @@ class Evaluation {
  private:
   std::optional<Fraction> fail(size_t at, size_t length, std::string message,
                                std::string help = {}) {
-    diagnostics_.add({Code::dims_expression, std::move(message), place(at, length), {}, std::move(help)});
+    diagnostics_.add(
+        {Code::dims_expression, std::move(message), place(at, length), {}, std::move(help)});
     return std::nullopt;
   }
 
@@ -155,7 +163,8 @@ class Evaluation {
   std::optional<Fraction> factor() {
     skip_blanks();
     if (at_ >= text_.size())
-      return fail(text_.empty() ? 0 : at_ - 1, 1, "the expression ends where a number or dim should stand");
+      return fail(text_.empty() ? 0 : at_ - 1, 1,
+                  "the expression ends where a number or dim should stand");
     char c = text_[at_];
     if (is_digit(c))
       return number();
@@ -164,7 +173,8 @@ class Evaluation {
     if (c == '(' || c == '-')
       return nested();
     if (!is_word_start(c))
-      return fail(at_, 1, fmt::format("expected a number, a dim or '(', not '{}'", next_character()));
+      return fail(at_, 1,
+                  fmt::format("expected a number, a dim or '(', not '{}'", next_character()));
     size_t begin = at_;
     std::string_view word = take_word();
     skip_blanks();
@@ -215,8 +225,9 @@ class Evaluation {
     }
     std::string_view written = text_.substr(begin, at_ - begin);
     if (at_ < text_.size() && (is_word(text_[at_]) || text_[at_] == ','))
-      return fail(begin, written.size() + 1, fmt::format("'{}' is not how a number is written",
-                                                         text_.substr(begin, written.size() + 1)),
+      return fail(begin, written.size() + 1,
+                  fmt::format("'{}' is not how a number is written",
+                              text_.substr(begin, written.size() + 1)),
                   "write plain decimal digits, such as 1000");
     if (written.size() > 1 && written[0] == '0' && written[1] != '.')
       return fail(begin, written.size(), fmt::format("'{}' starts with a zero", written));
@@ -241,7 +252,8 @@ class Evaluation {
     std::optional<std::string> text = names_.option(name, where);
     if (!text)
       return std::nullopt;
-    Evaluation value(*text, {where.file, where.line, where.column, 0}, {names_.size, {}}, diagnostics_);
+    Evaluation value(*text, {where.file, where.line, where.column, 0}, {names_.size, {}},
+                     diagnostics_);
     value.ceils_ = ceils_;
     return value.whole();
   }
@@ -265,7 +277,9 @@ std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span, co
     diagnostics.add({Code::dims_expression,
                      fmt::format("'{}' is {}; a size is an integer from 1 to {}", expression,
                                  show(*value), with_commas(max_dim_size)),
-                     span, {}, {}});
+                     span,
+                     {},
+                     {}});
     return std::nullopt;
   }
   return value->numerator;
@@ -287,7 +301,10 @@ std::optional<int64_t> DimTable::size(std::string_view name, SourceSpan where) {
     for (const auto& [n, entry] : entries_)
       known.push_back(n);
     std::string near = name.size() < 64 ? nearest(name, known) : "";
-    diagnostics_.add({Code::dims_expression, fmt::format("there is no dim '{}'", name), where, {},
+    diagnostics_.add({Code::dims_expression,
+                      fmt::format("there is no dim '{}'", name),
+                      where,
+                      {},
                       near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
     return std::nullopt;
   }
@@ -299,7 +316,9 @@ std::optional<int64_t> DimTable::size(std::string_view name, SourceSpan where) {
   if (running_.size() >= max_chain) {
     diagnostics_.add({Code::dims_expression,
                       fmt::format("more than {} dims depend on one another in a chain", max_chain),
-                      where, {}, {}});
+                      where,
+                      {},
+                      {}});
     return std::nullopt;
   }
   entry.state = State::running;
@@ -325,7 +344,9 @@ std::optional<int64_t> DimTable::report_cycle(const Entry& first) {
     chain += "'" + (*entry)->dim.name + "' → ";
   diagnostics_.add({Code::dims_expression,
                     fmt::format("these sizes depend on themselves: {}'{}'", chain, first.dim.name),
-                    first.dim.size_span, {}, {}});
+                    first.dim.size_span,
+                    {},
+                    {}});
   return std::nullopt;
 }
 

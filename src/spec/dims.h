@@ -1,7 +1,8 @@
 // Sizes of dims: expressions over dims and integers, exact, and the table that resolves them.
 //   expression = term {(+ | -) term};  term = factor {(* | /) factor}
 //   factor = number | dim | $option | ( expression ) | ceil ( expression ) | - factor
-// Outside ceil every number is an integer and every `/` must divide; inside it, fractions are exact.
+// Outside ceil every number is an integer and every `/` must divide; inside it, fractions are
+// exact.
 #pragma once
 
 #include <functional>
@@ -18,8 +19,8 @@ namespace mtf {
 
 constexpr int64_t max_dim_size = int64_t{1} << 40;
 
-// Where the names of an expression are looked up. Both report what they do not know, at `where`, and
-// then return nullopt. An option's text is itself an expression (without options).
+// Where the names of an expression are looked up. Both report what they do not know, at `where`,
+// and then return nullopt. An option's text is itself an expression (without options).
 struct DimNames {
   std::function<std::optional<int64_t>(std::string_view dim, SourceSpan where)> size;
   std::function<std::optional<std::string>(std::string_view option, SourceSpan where)> option;
@@ -35,8 +36,8 @@ class DimTable {
   using Options = decltype(DimNames::option);
   explicit DimTable(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
-  // Adds a dim. A name that is there already stays as it is: a spec's own dims win over the defaults
-  // of library files and blocks, whose sizes may hold `$options`.
+  // Adds a dim. A name that is there already stays as it is: a spec's own dims win over the
+  // defaults of library files and blocks, whose sizes may hold `$options`.
   void add(const DimSpec& dim, Options options = {});
   const DimSpec* find(std::string_view name) const;
 

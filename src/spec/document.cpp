@@ -41,12 +41,13 @@ std::string read_file(const std::string& path) {
     if (in)
       return read_stream(in);
   }
-  throw Failure(Exit::environment, fmt::format("cannot read '{}': {}", path,
-                                               std::strerror(errno != 0 ? errno : EIO)));
+  throw Failure(Exit::environment,
+                fmt::format("cannot read '{}': {}", path, std::strerror(errno != 0 ? errno : EIO)));
 }
 
 void merge(YamlNode& base, YamlNode over, const std::string& path) {
-  bool whole = std::find(replaced_whole.begin(), replaced_whole.end(), path) != replaced_whole.end();
+  bool whole =
+      std::find(replaced_whole.begin(), replaced_whole.end(), path) != replaced_whole.end();
   if (whole || !base.is_map() || !over.is_map()) {
     base = std::move(over);
     return;
@@ -69,7 +70,8 @@ void merge(YamlNode& base, YamlNode over, const std::string& path) {
 
 class Loader {
  public:
-  Loader(Sources& sources, Diagnostics& diagnostics) : sources_(sources), diagnostics_(diagnostics) {}
+  Loader(Sources& sources, Diagnostics& diagnostics)
+      : sources_(sources), diagnostics_(diagnostics) {}
 
   YamlNode load(const std::string& path) {
     bool standard_input = path == "-";
@@ -194,7 +196,8 @@ class OverrideSetter {
       : sources_(sources), diagnostics_(diagnostics) {}
 
   void apply(YamlNode& root, const Override& override) {
-    int file = sources_.add(fmt::format("command line, argument {}", override.argument), override.text);
+    int file =
+        sources_.add(fmt::format("command line, argument {}", override.argument), override.text);
     size_t equals = override.text.find('=');
     if (equals == std::string::npos || equals == 0) {
       report({file, 1, 1, 1}, "expected KEY=VALUE, such as train.steps=10");
@@ -237,7 +240,8 @@ class OverrideSetter {
     YamlNode* node = &root;
     for (size_t i = 0; i < path.size(); ++i) {
       bool last = i + 1 == path.size();
-      bool in_layout = (i == 1 || (i == 2 && path[0].text == "infer")) && path[i - 1].text == "layout";
+      bool in_layout =
+          (i == 1 || (i == 2 && path[0].text == "infer")) && path[i - 1].text == "layout";
       if (in_layout) {
         to_long_form(*node);
         if (!is_layout_word(path[i].text) && last)
@@ -293,7 +297,8 @@ std::string resolve_path(const Sources& sources, SourceSpan where, const std::st
 }
 
 bool is_layout_word(std::string_view key) {
-  constexpr std::array<std::string_view, 5> words = {"rules", "tensors", "regions", "ops", "limits"};
+  constexpr std::array<std::string_view, 5> words = {"rules", "tensors", "regions", "ops",
+                                                     "limits"};
   return std::find(words.begin(), words.end(), key) != words.end();
 }
 

@@ -10,7 +10,8 @@
 
 namespace mtf {
 
-// The null node after an error that leaves nothing to check. Throws Failure if `path` cannot be read.
+// The null node after an error that leaves nothing to check. Throws Failure if `path` cannot be
+// read.
 YamlNode read_document(Sources& sources, const std::string& path,
                        const std::vector<Override>& overrides, Diagnostics& diagnostics);
 

@@ -1,11 +1,12 @@
-// Every key of a spec, described once: its name, where its value goes, what it means, what it may be.
-// A visitor walks the descriptions: the reader (map_reader.h), and whatever prints schema or docs.
+// Every key of a spec, described once: its name, where its value goes, what it means, what it may
+// be. A visitor walks the descriptions: the reader (map_reader.h), and whatever prints schema or
+// docs.
 //   field     a value of any readable type       required  the same, which must be given
 //   word      one of a few words                  bytes     a size such as 2GiB
-//   path(s)   input files, relative to the file   name_or_path  a shipped name, or a path (has . or /)
-//   expression  a size over dims, as text         group     a map of further keys
-//   later     known to the language, refused for now
-//   alternative  exactly one of the keys declared so must stand in the map
+//   path(s)   input files, relative to the file   name_or_path  a shipped name, or a path (has . or
+//   /) expression  a size over dims, as text         group     a map of further keys later known to
+//   the language, refused for now alternative  exactly one of the keys declared so must stand in
+//   the map
 #pragma once
 
 #include "spec/scalars.h"
@@ -31,7 +32,8 @@ void fields(V& v, LearningRate& r) {
 
 template <class V>
 void adam_fields(V& v, Optimizer& o) {
-  v.required("learning_rate", o.learning_rate, "step size: a number or {peak, warmup, decay, final}");
+  v.required("learning_rate", o.learning_rate,
+             "step size: a number or {peak, warmup, decay, final}");
   v.field("betas", o.betas, "decay of the first and second moment", below_one());
   v.field("epsilon", o.epsilon, "added to the root of the second moment", at_least(0));
 }
@@ -41,11 +43,13 @@ void fields(V& v, Optimizer& o) {
   using Kind = Optimizer::Kind;
   v.alternative("sgd", [&] { o.kind = Kind::sgd; });
   v.group("sgd", "gradient descent", [&](V& in) {
-    in.required("learning_rate", o.learning_rate, "step size: a number or {peak, warmup, decay, final}");
+    in.required("learning_rate", o.learning_rate,
+                "step size: a number or {peak, warmup, decay, final}");
   });
   v.alternative("momentum", [&] { o.kind = Kind::momentum; });
   v.group("momentum", "gradient descent with momentum", [&](V& in) {
-    in.required("learning_rate", o.learning_rate, "step size: a number or {peak, warmup, decay, final}");
+    in.required("learning_rate", o.learning_rate,
+                "step size: a number or {peak, warmup, decay, final}");
     in.field("momentum", o.momentum, "share of the last update that is kept", below_one());
   });
   v.alternative("adam", [&] { o.kind = Kind::adam; });
@@ -53,7 +57,8 @@ void fields(V& v, Optimizer& o) {
   v.alternative("adamw", [&] { o.kind = Kind::adamw; });
   v.group("adamw", "Adam with decoupled weight decay (Loshchilov and Hutter 2019)", [&](V& in) {
     adam_fields(in, o);
-    in.field("weight_decay", o.weight_decay, "share of a weight removed per unit of rate", at_least(0));
+    in.field("weight_decay", o.weight_decay, "share of a weight removed per unit of rate",
+             at_least(0));
     in.field("exclude", o.exclude, "path patterns of parameters that do not decay");
   });
   for (std::string_view kind : {"adafactor", "lamb", "lion"})
@@ -61,7 +66,7 @@ void fields(V& v, Optimizer& o) {
 }
 
 template <class V>
-void fields(V& v, Checkpoint& c) {
+void fields(V& v, CheckpointSpec& c) {
   v.field("directory", c.directory, "run directory (default runs/NAME)");
   v.field("every", c.every, "steps between saves", at_least(1));
   v.field("keep", c.keep, "saved steps that are kept", at_least(1));
@@ -177,9 +182,8 @@ void fields(V& v, Spec& s) {
   v.field("train", s.train, "how parameters are learned");
   v.field("infer", s.infer, "how the model is used");
   v.field("numerics", s.numerics, "dtypes and orders of summation");
-  v.group("budget", "assertions about the plan", [&](V& in) {
-    in.bytes("memory", s.memory_budget, "most bytes on a device");
-  });
+  v.group("budget", "assertions about the plan",
+          [&](V& in) { in.bytes("memory", s.memory_budget, "most bytes on a device"); });
   v.name_or_path("hardware", s.hardware, "a shipped machine, or a hardware file");
 }
 

@@ -78,14 +78,20 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
       known.push_back(a.name);
     std::string near = name.size() < 64 ? nearest(name, known) : "";
     std::string help = known.empty() ? "the spec has no `mesh:`" : "its axes are " + listed(known);
-    diagnostics.add({Code::layout_unknown_axis, fmt::format("the mesh has no axis '{}'", name),
-                     node.span, {}, near.empty() ? help : fmt::format("did you mean '{}'?", near)});
+    diagnostics.add({Code::layout_unknown_axis,
+                     fmt::format("the mesh has no axis '{}'", name),
+                     node.span,
+                     {},
+                     near.empty() ? help : fmt::format("did you mean '{}'?", near)});
     return;
   }
   for (const LayoutRule::Use& use : rule.axes)
     if (use.axis == axis) {
-      diagnostics.add({Code::spec_range, fmt::format("axis '{}' stands twice in one rule", name),
-                       node.span, {{use.span, "it is first given here"}}, {}});
+      diagnostics.add({Code::spec_range,
+                       fmt::format("axis '{}' stands twice in one rule", name),
+                       node.span,
+                       {{use.span, "it is first given here"}},
+                       {}});
       return;
     }
   rule.axes.push_back({axis, soft, node.span});

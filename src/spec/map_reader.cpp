@@ -83,8 +83,11 @@ void MapReader::later(std::string_view key) {
   later_given_ = true;
   reader_.diagnostics.add({Code::spec_later,
                            fmt::format("'{}' belongs to the language, but this version of mtf does "
-                                       "not have it yet", key),
-                           entry->first.span, {}, fmt::format("leave '{}' out for now", key)});
+                                       "not have it yet",
+                                       key),
+                           entry->first.span,
+                           {},
+                           fmt::format("leave '{}' out for now", key)});
 }
 
 void MapReader::finish() {
@@ -101,27 +104,31 @@ void MapReader::report_word(const Entry& entry, const std::vector<std::string>& 
   const auto& [key, value] = entry;
   std::string near = value.text.size() < longest_guessed_word ? nearest(value.text, allowed) : "";
   bool is_text = value.is_scalar();
-  reader_.diagnostics.add({is_text ? Code::spec_range : Code::spec_type,
-                           fmt::format("'{}' must be one of {}, not {}", key.text, listed(allowed),
-                                       describe(value)),
-                           value.span, {},
-                           near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+  reader_.diagnostics.add(
+      {is_text ? Code::spec_range : Code::spec_type,
+       fmt::format("'{}' must be one of {}, not {}", key.text, listed(allowed), describe(value)),
+       value.span,
+       {},
+       near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
 }
 
 void MapReader::report_unknown(const YamlNode::Key& key) {
   std::string near = key.text.size() < longest_guessed_word ? nearest(key.text, known_) : "";
   suspected_.push_back(near);
-  reader_.diagnostics.add({Code::spec_unknown_key,
-                           fmt::format("{} has no key '{}'", title_, key.text), key.span, {},
-                           near.empty() ? "its keys are " + listed(known_)
-                                        : fmt::format("did you mean '{}'?", near)});
+  reader_.diagnostics.add(
+      {Code::spec_unknown_key,
+       fmt::format("{} has no key '{}'", title_, key.text),
+       key.span,
+       {},
+       near.empty() ? "its keys are " + listed(known_) : fmt::format("did you mean '{}'?", near)});
 }
 
 // `needed` is "'key'". A misspelt key was reported already; it is not missing too.
 void MapReader::report_missing(const std::string& needed) {
   if (contains(suspected_, needed.substr(1, needed.size() - 2)))
     return;
-  reader_.diagnostics.add({Code::spec_missing_key, fmt::format("{} needs {}", title_, needed), at_, {}, {}});
+  reader_.diagnostics.add(
+      {Code::spec_missing_key, fmt::format("{} needs {}", title_, needed), at_, {}, {}});
 }
 
 void MapReader::check_alternatives() {
@@ -132,13 +139,17 @@ void MapReader::check_alternatives() {
   });
   if (chosen_.empty() && !suspected)
     reader_.diagnostics.add({Code::spec_missing_key,
-                             fmt::format("{} needs one of {}", title_, listed(alternatives_)), at_, {}, {}});
+                             fmt::format("{} needs one of {}", title_, listed(alternatives_)),
+                             at_,
+                             {},
+                             {}});
   for (size_t i = 1; i < chosen_.size(); ++i)
     reader_.diagnostics.add({Code::spec_range,
                              fmt::format("{} takes only one of '{}' and '{}'", title_,
                                          chosen_[0]->first.text, chosen_[i]->first.text),
                              chosen_[i]->first.span,
-                             {{chosen_[0]->first.span, "the other one is here"}}, {}});
+                             {{chosen_[0]->first.span, "the other one is here"}},
+                             {}});
 }
 
 }  // namespace mtf

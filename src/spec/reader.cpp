@@ -35,8 +35,11 @@ bool Reader::expect_name(const Key& key, std::string_view what) {
     return true;
   diagnostics.add({Code::spec_range,
                    fmt::format("'{}' cannot name {}: names have letters, digits and _, and start "
-                               "with no digit", key.text, what),
-                   key.span, {}, {}});
+                               "with no digit",
+                               key.text, what),
+                   key.span,
+                   {},
+                   {}});
   return false;
 }
 
@@ -53,7 +56,8 @@ void Reader::read(const YamlNode& node, const Key& key, std::string& target, Ran
     target = std::move(*text);
 }
 
-void Reader::read(const YamlNode& node, const Key& key, std::array<double, 2>& target, Range range) {
+void Reader::read(const YamlNode& node, const Key& key, std::array<double, 2>& target,
+                  Range range) {
   if (!node.is_list() || node.items.size() != 2)
     return report_type(node, key.text, "a list of two numbers", diagnostics);
   read(node.items[0], key, target[0], range);
@@ -91,7 +95,8 @@ void Reader::read(const YamlNode& node, const Key& key, std::vector<NamedPath>& 
       read(path, name, target.emplace_back());
 }
 
-void Reader::read(const YamlNode& node, const Key& key, std::vector<SyntheticInput>& target, Range) {
+void Reader::read(const YamlNode& node, const Key& key, std::vector<SyntheticInput>& target,
+                  Range) {
   if (!expect_map(node, key))
     return;
   for (const auto& [name, how] : node.entries) {
@@ -124,7 +129,9 @@ void Reader::read(const YamlNode& node, const Key& key, Blocks& target, Range) {
   if ((target.usual & (target.usual - 1)) != 0) {
     diagnostics.add({Code::spec_range,
                      fmt::format("'{}' is {}; it must be a power of two", key.text, target.usual),
-                     node.span, {}, {}});
+                     node.span,
+                     {},
+                     {}});
     target.usual = 8;
   }
 }
@@ -168,7 +175,9 @@ void Reader::read(const YamlNode& node, const Key& key, std::vector<DimSpec>& ta
   if (target.size() > max_dims) {
     diagnostics.add({Code::spec_range,
                      fmt::format("{} dims; there can be at most {}", target.size(), max_dims),
-                     key.span, {}, {}});
+                     key.span,
+                     {},
+                     {}});
     target.resize(max_dims);
   }
 }
@@ -183,8 +192,8 @@ void Reader::read(const YamlNode& node, const Key& key, Mesh& target, Range) {
   for (const auto& [name, size_node] : node.entries) {
     if (size_node.is_null() || !expect_name(name, "an axis"))
       continue;
-    std::optional<int64_t> size = read_integer(size_node, name.text,
-                                               between(1, static_cast<double>(max_ranks)), diagnostics);
+    std::optional<int64_t> size =
+        read_integer(size_node, name.text, between(1, static_cast<double>(max_ranks)), diagnostics);
     if (size.value_or(1) == 1) {
       absent_axes_.push_back(name.text);
       continue;
@@ -192,7 +201,9 @@ void Reader::read(const YamlNode& node, const Key& key, Mesh& target, Range) {
     if (ranks * *size > max_ranks || target.axes.size() == max_axes) {
       diagnostics.add({Code::spec_range,
                        fmt::format("a mesh has at most {} axes and {} ranks", max_axes, max_ranks),
-                       name.span, {}, {}});
+                       name.span,
+                       {},
+                       {}});
       absent_axes_.push_back(name.text);
       continue;
     }

@@ -1,5 +1,5 @@
-// YAML → the structs of spec.h, by the descriptions of fields.h. Every key of a map is accounted for:
-// unknown ones, missing ones and wrong values are reported in one go, each at its place.
+// YAML → the structs of spec.h, by the descriptions of fields.h. Every key of a map is accounted
+// for: unknown ones, missing ones and wrong values are reported in one go, each at its place.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,7 @@ class MapReader;
 class Reader {
  public:
   using Key = YamlNode::Key;
-  Reader(const Sources& s, Diagnostics& d, Spec& spec)
-      : sources(s), diagnostics(d), spec_(spec) {}
+  Reader(const Sources& s, Diagnostics& d, Spec& spec) : sources(s), diagnostics(d), spec_(spec) {}
 
   const Sources& sources;
   Diagnostics& diagnostics;
@@ -55,7 +54,7 @@ class Reader {
 
   void read_path(const YamlNode&, const Key&, std::string&);
   void read_expression(const YamlNode&, const Key&, std::string& text, SourceSpan& span);
-  bool expect_map(const YamlNode&, const Key&);      // false after a diagnostic
+  bool expect_map(const YamlNode&, const Key&);  // false after a diagnostic
   bool expect_name(const Key&, std::string_view what);
 
  private:
@@ -64,8 +63,8 @@ class Reader {
   void start_infer();  // what infer does not say is as in the rest of the spec
 
   Spec& spec_;
-  const Mesh* mesh_ = nullptr;              // that layouts are read against
-  std::vector<std::string> absent_axes_;    // of the mesh: of size 1, or with a wrong size
+  const Mesh* mesh_ = nullptr;            // that layouts are read against
+  std::vector<std::string> absent_axes_;  // of the mesh: of size 1, or with a wrong size
 };
 
 // The visitor of fields.h over one map.
@@ -129,8 +128,8 @@ class MapReader {
   std::string title_;
   SourceSpan at_;
   std::vector<std::string> known_, required_, alternatives_;
-  std::vector<const Entry*> chosen_;      // alternatives that are given
-  std::vector<std::string> suspected_;    // what unknown keys were probably meant to be
+  std::vector<const Entry*> chosen_;    // alternatives that are given
+  std::vector<std::string> suspected_;  // what unknown keys were probably meant to be
   bool later_given_ = false;
 };
 

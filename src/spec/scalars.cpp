@@ -9,7 +9,9 @@
 namespace mtf {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 size_t count_digits(std::string_view text) {
   size_t n = 0;
@@ -53,12 +55,15 @@ std::optional<T> parsed(std::string_view text) {
   return value;
 }
 
-void report_range(const YamlNode& node, std::string_view key, Range range, Diagnostics& diagnostics) {
+void report_range(const YamlNode& node, std::string_view key, Range range,
+                  Diagnostics& diagnostics) {
   std::string allowed = range.text();
   diagnostics.add({Code::spec_range,
                    fmt::format("'{}' is {}; it must be {}", key, node.text,
                                allowed.empty() ? "a number that fits" : allowed),
-                   node.span, {}, {}});
+                   node.span,
+                   {},
+                   {}});
 }
 
 template <class T>
@@ -69,10 +74,11 @@ std::optional<T> read_plain_number(const YamlNode& node, std::string_view key, R
     std::string help;
     if (node.quoted && is_number(node.text, fractions))
       help = fmt::format("take the quotes off: {}", node.text);
-    else if (node.is_scalar() && node.text.size() > 1 && node.text[0] == '0' && is_digit(node.text[1]))
+    else if (node.is_scalar() && node.text.size() > 1 && node.text[0] == '0' &&
+             is_digit(node.text[1]))
       help = "a number does not start with a zero";
-    report_type(node, key, expected + (range.text().empty() ? "" : ", " + range.text()), diagnostics,
-                std::move(help));
+    report_type(node, key, expected + (range.text().empty() ? "" : ", " + range.text()),
+                diagnostics, std::move(help));
     return std::nullopt;
   }
   std::optional<T> value = parsed<T>(node.text);
@@ -180,10 +186,14 @@ bool reads_as_number(std::string_view text) {
 
 std::string describe(const YamlNode& node) {
   switch (node.kind) {
-    case YamlNode::Kind::null: return "nothing";
-    case YamlNode::Kind::list: return "a list";
-    case YamlNode::Kind::map: return "a map";
-    case YamlNode::Kind::scalar: break;
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::list:
+      return "a list";
+    case YamlNode::Kind::map:
+      return "a map";
+    case YamlNode::Kind::scalar:
+      break;
   }
   if (node.quoted)
     return fmt::format("the quoted text \"{}\"", node.text);
@@ -194,7 +204,9 @@ void report_type(const YamlNode& node, std::string_view key, std::string_view ex
                  Diagnostics& diagnostics, std::string help) {
   diagnostics.add({Code::spec_type,
                    fmt::format("'{}' must be {}, not {}", key, expected, describe(node)),
-                   node.span, {}, std::move(help)});
+                   node.span,
+                   {},
+                   std::move(help)});
 }
 
 }  // namespace mtf

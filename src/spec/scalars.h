@@ -25,10 +25,18 @@ struct Range {
   std::string text() const;  // "at least 1"; empty if everything is allowed
 };
 
-constexpr Range at_least(double least) { return {.least = least}; }
-constexpr Range above(double least) { return {.least = least, .least_excluded = true}; }
-constexpr Range between(double least, double most) { return {.least = least, .most = most}; }
-constexpr Range below_one() { return {.least = 0, .most = 1, .most_excluded = true}; }
+constexpr Range at_least(double least) {
+  return {.least = least};
+}
+constexpr Range above(double least) {
+  return {.least = least, .least_excluded = true};
+}
+constexpr Range between(double least, double most) {
+  return {.least = least, .most = most};
+}
+constexpr Range below_one() {
+  return {.least = 0, .most = 1, .most_excluded = true};
+}
 
 std::optional<int64_t> read_integer(const YamlNode&, std::string_view key, Range, Diagnostics&);
 std::optional<double> read_number(const YamlNode&, std::string_view key, Range, Diagnostics&);

@@ -32,9 +32,12 @@ void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const S
       at = table.find(at->like);
     if (at == nullptr || !at->like.empty())
       diagnostics.add({Code::dims_expression,
-                       at == nullptr ? fmt::format("'{}' is like a dim that does not exist", dim.name)
-                                     : fmt::format("'{}' is like itself in the end", dim.name),
-                       spec.span("dims." + dim.name + ".like"), {}, {}});
+                       at == nullptr
+                           ? fmt::format("'{}' is like a dim that does not exist", dim.name)
+                           : fmt::format("'{}' is like itself in the end", dim.name),
+                       spec.span("dims." + dim.name + ".like"),
+                       {},
+                       {}});
   }
 }
 
@@ -42,7 +45,10 @@ void check_train(const Spec& spec, DimTable& table, Diagnostics& diagnostics) {
   if (!spec.train)
     return;
   if (!spec.has("data"))
-    diagnostics.add({Code::spec_missing_key, "training needs 'data'", spec.span("train"), {},
+    diagnostics.add({Code::spec_missing_key,
+                     "training needs 'data'",
+                     spec.span("train"),
+                     {},
                      "give `data:`, such as data: {text: corpus/*.txt, tokenizer: bytes}"});
   std::string batch_name = spec.data ? spec.data->batch : "batch";
   int64_t microbatches = spec.train->microbatches;
@@ -51,17 +57,22 @@ void check_train(const Spec& spec, DimTable& table, Diagnostics& diagnostics) {
   SourceSpan where = spec.span("train.microbatches");
   std::optional<int64_t> batch;
   if (table.find(batch_name) == nullptr)
-    diagnostics.add({Code::train_microbatches,
-                     fmt::format("microbatches cut the dim '{}', which the spec does not have", batch_name),
-                     where, {}, {}});
+    diagnostics.add(
+        {Code::train_microbatches,
+         fmt::format("microbatches cut the dim '{}', which the spec does not have", batch_name),
+         where,
+         {},
+         {}});
   else
     batch = table.size(batch_name, where);
   if (batch && *batch % microbatches != 0)
-    diagnostics.add({Code::train_microbatches,
-                     fmt::format("{}={} is not divisible into {} microbatches", batch_name, *batch,
-                                 microbatches),
-                     where, {{table.find(batch_name)->span, fmt::format("'{}' is given here", batch_name)}},
-                     {}});
+    diagnostics.add(
+        {Code::train_microbatches,
+         fmt::format("{}={} is not divisible into {} microbatches", batch_name, *batch,
+                     microbatches),
+         where,
+         {{table.find(batch_name)->span, fmt::format("'{}' is given here", batch_name)}},
+         {}});
 }
 
 void check_synthetic(const Spec& spec, DimTable& table) {
@@ -88,10 +99,13 @@ void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
     for (const auto& [pattern, rules] : spec.layout.tensors)
       used = used || rules_use(rules, id);
     if (!used)
-      diagnostics.add({Code::mesh_axis_unused,
-                       fmt::format("no layout rule uses the axis '{}': its {} ranks all do the same work",
-                                   axis.name, axis.size),
-                       spec.span("mesh." + axis.name), {}, {}});
+      diagnostics.add(
+          {Code::mesh_axis_unused,
+           fmt::format("no layout rule uses the axis '{}': its {} ranks all do the same work",
+                       axis.name, axis.size),
+           spec.span("mesh." + axis.name),
+           {},
+           {}});
   }
 }
 
@@ -103,8 +117,11 @@ void check_name(Spec& spec, const std::string& path, Diagnostics& diagnostics) {
   for (char c : spec.name)
     plain = plain && (c == '-' || c == '.' || is_name(std::string("_") + c));
   if (!plain && spec.has("name"))
-    diagnostics.add({Code::spec_range, "'name' names a directory: letters, digits, - _ and . only",
-                     spec.span("name"), {}, {}});
+    diagnostics.add({Code::spec_range,
+                     "'name' names a directory: letters, digits, - _ and . only",
+                     spec.span("name"),
+                     {},
+                     {}});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The Spec: one YAML file, with what it extends and `--set` changes, as plain structs. The model is
-// kept as YAML for the model builder; everything else is checked here. Spans are not repeated in the
-// structs: `Spec::span("train.microbatches")` finds them in the resolved document.
+// kept as YAML for the model builder; everything else is checked here. Spans are not repeated in
+// the structs: `Spec::span("train.microbatches")` finds them in the resolved document.
 #pragma once
 
 #include <array>
@@ -44,35 +44,35 @@ struct SyntheticInput {
 struct DataSpec {
   enum class Kind : uint8_t { text, pairs, arrays, synthetic };
   Kind kind = Kind::synthetic;
-  std::vector<std::string> text;           // patterns of files
-  NamedPath source, target;                // of pairs
-  std::vector<NamedPath> arrays;           // in the order written
-  std::vector<SyntheticInput> synthetic;   // in the order written
-  std::string tokenizer = "bytes";         // bytes, or the path of a tokenizer
-  double validation = 0;                   // share of the examples, from the end
-  std::string batch = "batch";             // the dim that counts examples
+  std::vector<std::string> text;          // patterns of files
+  NamedPath source, target;               // of pairs
+  std::vector<NamedPath> arrays;          // in the order written
+  std::vector<SyntheticInput> synthetic;  // in the order written
+  std::string tokenizer = "bytes";        // bytes, or the path of a tokenizer
+  double validation = 0;                  // share of the examples, from the end
+  std::string batch = "batch";            // the dim that counts examples
 };
 
 struct LearningRate {
   enum class Decay : uint8_t { none, cosine };
-  double peak = 0;      // a constant rate is a peak without warmup and decay
-  int64_t warmup = 0;   // steps
+  double peak = 0;     // a constant rate is a peak without warmup and decay
+  int64_t warmup = 0;  // steps
   Decay decay = Decay::none;
-  double final = 0;     // the last rate as a share of the peak
+  double final = 0;  // the last rate as a share of the peak
 };
 
 struct Optimizer {
   enum class Kind : uint8_t { sgd, momentum, adam, adamw };
   Kind kind = Kind::sgd;
   LearningRate learning_rate;
-  double momentum = 0.9;                    // momentum
+  double momentum = 0.9;                       // momentum
   std::array<double, 2> betas = {0.9, 0.999};  // adam, adamw
-  double epsilon = 1e-8;                    // adam, adamw
-  double weight_decay = 0.01;               // adamw
-  std::vector<std::string> exclude;         // adamw: path patterns that do not decay
+  double epsilon = 1e-8;                       // adam, adamw
+  double weight_decay = 0.01;                  // adamw
+  std::vector<std::string> exclude;            // adamw: path patterns that do not decay
 };
 
-struct Checkpoint {
+struct CheckpointSpec {
   std::string directory;  // relative to the working directory; empty: runs/NAME
   int64_t every = 0;      // steps; 0: only the last step
   int64_t keep = 2;
@@ -86,11 +86,11 @@ struct TrainSpec {
   Accumulate accumulate = Accumulate::reduced;
   Optimizer optimizer;
   std::optional<double> clip_global_norm;
-  std::string init;                  // path of given weights; empty: from the seed
-  std::vector<std::string> freeze;   // path patterns
+  std::string init;                 // path of given weights; empty: from the seed
+  std::vector<std::string> freeze;  // path patterns
   int64_t log_every = 10;
-  int64_t eval_every = 0;            // 0: never
-  Checkpoint checkpoint;
+  int64_t eval_every = 0;  // 0: never
+  CheckpointSpec checkpoint;
   int64_t seed = 1;
 };
 
@@ -99,15 +99,15 @@ enum class OnFull : uint8_t { stop, shift };
 struct InferSpec {
   std::string along, tokens, logits;  // empty: the data's defaults
   int64_t max_tokens = 64;
-  int64_t prefill = 0;                // positions a piece; 0: the smaller of 128 and the length
-  double temperature = 1;             // 0: greedy
-  int64_t top_k = 0;                  // 0: all
+  int64_t prefill = 0;     // positions a piece; 0: the smaller of 128 and the length
+  double temperature = 1;  // 0: greedy
+  int64_t top_k = 0;       // 0: all
   int64_t seed = 1;
   OnFull on_full = OnFull::stop;
-  std::string outputs;                // directory for .npy files; empty: beside the run
-  std::vector<DimSpec> dims;          // the spec's dims with infer.dims over them
-  Mesh mesh;                          // infer.mesh, else the spec's
-  LayoutRules layout;                 // infer.layout, else the spec's, on that mesh
+  std::string outputs;        // directory for .npy files; empty: beside the run
+  std::vector<DimSpec> dims;  // the spec's dims with infer.dims over them
+  Mesh mesh;                  // infer.mesh, else the spec's
+  LayoutRules layout;         // infer.layout, else the spec's, on that mesh
 };
 
 enum class Exact : uint8_t { where_possible, bitwise, fast };
@@ -125,19 +125,19 @@ struct NumericsSpec {
 
 struct Spec {
   std::string name;
-  std::vector<DimSpec> dims;     // in the order written
-  Mesh mesh;                     // axes of size 1 dropped
-  LayoutRules layout;            // rules that named only dropped or unknown axes are left out
-  YamlNode model;                // as written; null if absent
+  std::vector<DimSpec> dims;  // in the order written
+  Mesh mesh;                  // axes of size 1 dropped
+  LayoutRules layout;         // rules that named only dropped or unknown axes are left out
+  YamlNode model;             // as written; null if absent
   std::optional<DataSpec> data;
   std::optional<TrainSpec> train;
   InferSpec infer;
   NumericsSpec numerics;
   std::optional<int64_t> memory_budget;  // bytes
-  std::string hardware;          // a shipped name or a file; empty: unknown
+  std::string hardware;                  // a shipped name or a file; empty: unknown
 
-  YamlNode document;             // the resolved spec
-  bool buildable = false;        // dims, mesh, layout, model could be read: later phases make sense
+  YamlNode document;       // the resolved spec
+  bool buildable = false;  // dims, mesh, layout, model could be read: later phases make sense
 
   // The value at a dotted path of the document, or of the nearest part of the path that is there.
   SourceSpan span(std::string_view path) const;
@@ -150,8 +150,8 @@ struct Override {
   int argument = 0;
 };
 
-// Reads `path` ("-": standard input), what it extends, and the overrides. All mistakes are reported;
-// what could be read is returned. Throws Failure if `path` itself cannot be read.
+// Reads `path` ("-": standard input), what it extends, and the overrides. All mistakes are
+// reported; what could be read is returned. Throws Failure if `path` itself cannot be read.
 Spec read_spec(Sources& sources, const std::string& path, const std::vector<Override>& overrides,
                Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // YAML text → YamlNode, over the events of yaml-cpp. What yaml-cpp lets pass although it means
-// nothing in a spec (open quotes, duplicates, a second document, control characters, ...) is refused
-// here, at its place.
+// nothing in a spec (open quotes, duplicates, a second document, control characters, ...) is
+// refused here, at its place.
 #include "spec/yaml.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,9 @@ class Places {
     int length = line_[begin] == line_[end] ? column_[end] - column_[begin] : 1;
     return {file_, line_[begin], column_[begin], std::max(length, 1)};
   }
-  std::string_view rest(size_t at) const { return text_.substr(std::min(base_ + at, text_.size())); }
+  std::string_view rest(size_t at) const {
+    return text_.substr(std::min(base_ + at, text_.size()));
+  }
 
  private:
   int file_;
@@ -136,7 +138,7 @@ class TreeBuilder : public YAML::EventHandler {
  private:
   struct Frame {  // a list or map that is still open
     YamlNode node;
-    YamlNode::Key key;      // of a map: the key whose value comes next
+    YamlNode::Key key;  // of a map: the key whose value comes next
     bool key_read = false;
     std::unordered_map<std::string, SourceSpan> keys;
   };
@@ -180,7 +182,8 @@ class TreeBuilder : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     if (expects_key())
-      refuse(Code::yaml_unsupported, offset(mark), "a list or map cannot be a key; is its closing bracket missing?");
+      refuse(Code::yaml_unsupported, offset(mark),
+             "a list or map cannot be a key; is its closing bracket missing?");
     if (frames_.size() >= static_cast<size_t>(max_yaml_depth))
       refuse(Code::yaml_unsupported, offset(mark),
              fmt::format("lists and maps are nested more than {} deep", max_yaml_depth));
@@ -283,10 +286,12 @@ bool check_bytes(const Places& places, std::string_view text, Diagnostics& diagn
 YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& diagnostics) {
   std::string_view text = sources[file].text;
   if (text.size() > max_yaml_bytes) {
-    diagnostics.add({Code::yaml_unsupported,
-                     fmt::format("the text has {} bytes; a spec has at most {}", text.size(),
-                                 max_yaml_bytes),
-                     {file, 1, 1, 1}, {}, {}});
+    diagnostics.add(
+        {Code::yaml_unsupported,
+         fmt::format("the text has {} bytes; a spec has at most {}", text.size(), max_yaml_bytes),
+         {file, 1, 1, 1},
+         {},
+         {}});
     return {};
   }
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
@@ -304,8 +309,11 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
     YamlNode first = std::move(tree.root);
     tree.root = {};
     if (parser.HandleNextDocument(tree)) {
-      diagnostics.add({Code::yaml_unsupported, "a spec is one document; a second one starts here",
-                       tree.root.span, {}, {}});
+      diagnostics.add({Code::yaml_unsupported,
+                       "a spec is one document; a second one starts here",
+                       tree.root.span,
+                       {},
+                       {}});
       return {};
     }
     return first;
@@ -342,7 +350,9 @@ YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics) 
     found.add({Code::yaml_syntax,
                root.is_null() ? "the text is empty; a map of `key: value` lines was expected"
                               : "expected a map of `key: value` lines (mind the space after `:`)",
-               at, {}, {}});
+               at,
+               {},
+               {}});
     root = {};
   }
   for (const Diagnostic& d : found.all())

@@ -20,11 +20,12 @@ struct YamlNode {
   };
 
   Kind kind = Kind::null;
-  SourceSpan span;       // of a scalar as written; of a list or map its opening; of an absent value its key
-  std::string text;      // of a scalar
-  bool quoted = false;   // a quoted scalar is a string whatever it looks like
-  std::vector<YamlNode> items;                     // of a list
-  std::vector<std::pair<Key, YamlNode>> entries;   // of a map, in the order written
+  SourceSpan
+      span;  // of a scalar as written; of a list or map its opening; of an absent value its key
+  std::string text;             // of a scalar
+  bool quoted = false;          // a quoted scalar is a string whatever it looks like
+  std::vector<YamlNode> items;  // of a list
+  std::vector<std::pair<Key, YamlNode>> entries;  // of a map, in the order written
 
   bool is_map() const { return kind == Kind::map; }
   bool is_list() const { return kind == Kind::list; }
@@ -42,7 +43,8 @@ constexpr int max_yaml_depth = 32;
 YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics);
 
 // The same for the text from byte `offset` on, of any kind: the right side of a `--set`.
-YamlNode parse_yaml_value(const Sources& sources, int file, size_t offset, Diagnostics& diagnostics);
+YamlNode parse_yaml_value(const Sources& sources, int file, size_t offset,
+                          Diagnostics& diagnostics);
 
 // As block YAML that parses to the same tree. Null entries of maps are left out: they are absent.
 std::string print_yaml(const YamlNode& node);

@@ -1,0 +1,22 @@
+// One function a command: reads, calls what computes, prints. Returns the exit code.
+#pragma once
+
+#include "base/diagnostics.h"
+#include "cli/options.h"
+
+namespace mtf {
+
+int validate_command(const Options&);
+int plan_command(const Options&);
+int train_command(const Options&, int argc, char** argv);
+int eval_command(const Options&, int argc, char** argv);
+int infer_command(const Options&, int argc, char** argv);
+int show_command(const Options&);
+int ops_command(const Options&);
+
+// Prints diagnostics to stderr and, if there is an error, says how many. Exit::ok, Exit::spec, or
+// Exit::does_not_fit if broken budgets are the only errors.
+int print_diagnostics(const Sources&, const Diagnostics&, const Options&);
+bool use_colour(const Options&, int descriptor);
+
+}  // namespace mtf

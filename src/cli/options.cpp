@@ -1,0 +1,97 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+
+namespace mtf {
+namespace {
+
+// CLI11 reads 010 as 8 and -1 as a huge size: digits only, and in range.
+std::string whole_number(const std::string& text) {
+  const bool digits = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || (text.size() > 1 && text[0] == '0'))
+    return "'" + text + "' is not a whole number in 0..999999999";
+  return {};
+}
+
+// The arguments after each --set, with their positions.
+std::vector<Override> overrides_of(int argc, char** argv) {
+  std::vector<Override> out;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg == "--set" && i + 1 < argc) {
+      ++i;
+      out.push_back({argv[i], i});
+    } else if (arg.starts_with("--set=")) {
+      out.push_back({std::string(arg.substr(6)), i});
+    }
+  }
+  return out;
+}
+
+void common(CLI::App& c, Options& o, std::vector<std::string>& sets, bool many) {
+  auto* specs = c.add_option("spec", o.specs, "spec file, or - for standard input")->required();
+  if (!many)
+    specs->expected(1);
+  c.add_option("--set", sets, "replace a value: --set train.steps=10")->take_all()->allow_extra_args(false);
+  c.add_option("--color", o.color, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+void running(CLI::App& c, Options& o) {
+  c.add_flag("--local", o.local, "start the ranks of the mesh on this machine");
+  c.add_option("--threads", o.threads, "threads of each rank")->check(whole_number);
+}
+
+}  // namespace
+
+Parsed parse_command_line(int argc, char** argv) {
+  Options o;
+  std::vector<std::string> sets;
+  CLI::App app("mtf: named dims, a mesh and layout rules in one YAML file: validated, planned, trained and inferred.");
+  app.set_version_flag("--version", "mtf " MTF_VERSION);
+  app.require_subcommand(1);
+
+  auto* validate = app.add_subcommand("validate", "check specs: every mistake, at its place");
+  common(*validate, o, sets, true);
+  validate->add_flag("--deny-warnings", o.deny_warnings, "warnings are errors");
+
+  auto* plan = app.add_subcommand("plan", "memory, FLOPs and communication of each device, exactly");
+  common(*plan, o, sets, false);
+  plan->add_flag("--program", o.list_program, "list the instructions");
+  plan->add_option("--format", o.format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  plan->add_option("--threads", o.threads, "threads of each rank")->check(whole_number);
+
+  auto* train = app.add_subcommand("train", "train, under mpirun or with --local");
+  common(*train, o, sets, false);
+  running(*train, o);
+  train->add_flag("--resume", o.resume, "continue from the newest step of the run directory, on any mesh");
+
+  auto* eval = app.add_subcommand("eval", "loss and accuracy on held-out data");
+  common(*eval, o, sets, false);
+  running(*eval, o);
+  eval->add_option("--checkpoint", o.checkpoint, "run directory or one step of it");
+
+  auto* infer = app.add_subcommand("infer", "generate tokens, or write a model's outputs");
+  common(*infer, o, sets, false);
+  running(*infer, o);
+  infer->add_option("--checkpoint", o.checkpoint, "run directory or one step of it");
+  infer->add_option("--prompt", o.prompt, "text to continue; standard input otherwise");
+  infer->add_option("--max-tokens", o.max_tokens, "how many tokens to generate")->check(whole_number);
+
+  auto* show = app.add_subcommand("show", "print a library file");
+  show->add_option("name", o.specs, "its name; without one, the list of names");
+  app.add_subcommand("ops", "list the ops");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return {std::nullopt, code == 0 ? 0 : static_cast<int>(Exit::command_line)};
+  }
+  o.command = app.get_subcommands().front()->get_name();
+  o.overrides = overrides_of(argc, argv);
+  return {o, 0};
+}
+
+}  // namespace mtf

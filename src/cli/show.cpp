@@ -1,0 +1,40 @@
+// mtf show, mtf ops: what the executable brings with it.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "model/library.h"
+#include "ops/op.h"
+
+namespace mtf {
+
+int show_command(const Options& o) {
+  const std::vector<std::string> names = library_names();
+  if (o.specs.empty()) {
+    for (const std::string& name : names)
+      fmt::print("{}\n", name);
+    return 0;
+  }
+  for (const std::string& name : o.specs) {
+    const std::optional<std::string_view> text = library_text(name);
+    if (!text) {
+      const std::string near = nearest(name, names);
+      throw Failure(Exit::command_line, fmt::format("the library has no '{}'{}; it has {}", name,
+                                                    near.empty() ? "" : ", did you mean '" + near + "'?", listed(names)));
+    }
+    std::fwrite(text->data(), 1, text->size(), stdout);
+  }
+  return 0;
+}
+
+int ops_command(const Options&) {
+  for (const OpDef* op : all_ops())
+    if (!op->internal)
+      fmt::print("{:<24} {}\n", op->name, op->summary);
+  return 0;
+}
+
+}  // namespace mtf

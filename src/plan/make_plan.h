@@ -1,0 +1,20 @@
+// Spec -> Plan. `validate` stops here, `plan` prints the result, `train`, `eval` and `infer` run it.
+#pragma once
+
+#include <optional>
+
+#include "plan/plan.h"
+#include "spec/spec.h"
+
+namespace mtf {
+
+enum class Job : uint8_t { train, eval, infer };
+
+// What a spec asks for: training if it has `train:`, else inference.
+Job natural_job(const Spec&);
+
+// The plan of a job, or nullopt after diagnostics with errors. For Job::infer the mesh, layout and
+// dims of `infer:` hold.
+std::optional<Plan> make_plan(const Spec&, Sources&, Job, Diagnostics&);
+
+}  // namespace mtf

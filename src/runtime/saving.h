@@ -1,0 +1,18 @@
+// Checkpoints of a session: every rank writes the shards it speaks for, and reads what it needs.
+#pragma once
+
+#include "io/checkpoint.h"
+#include "runtime/session.h"
+
+namespace mtf {
+
+// All ranks call this together. Throws a Failure on every rank if one of them could not write; what
+// was saved before is untouched.
+void save(Session&, const std::string& directory, int64_t step, const std::string& run_id,
+          const CheckpointState&, int keep);
+
+// Fills parameters, and with `everything` optimizer state too, from a checkpoint. Failure(bad_input)
+// that lists all missing, extra and different tensors if it is one of another model.
+void load(Session&, const Checkpoint&, bool everything);
+
+}  // namespace mtf

@@ -1,0 +1,11 @@
+// Numbers that the driver computes in f64 for each step: the rate and Adam's corrections.
+#pragma once
+
+#include "spec/spec.h"
+
+namespace mtf {
+
+// The learning rate of step t (from 1) of `steps` (partitioning.md section 4.8).
+double learning_rate(const LearningRate&, int64_t t, int64_t steps);
+
+}  // namespace mtf

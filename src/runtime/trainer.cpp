@@ -1,0 +1,150 @@
+#include "runtime/trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "base/error.h"
+#include "runtime/schedule.h"
+
+namespace mtf {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Trainer {
+ public:
+  Trainer(Session& session, const TrainJob& job, const Listener& listener)
+      : session_(session), job_(job), train_(*job.spec.train), listener_(listener) {}
+
+  int64_t run() {
+    int64_t done = start();
+    while (done < train_.steps) {
+      step(++done);
+      const bool last = done == train_.steps;
+      if (session_.has("eval") && train_.eval_every > 0 && (done % train_.eval_every == 0 || last))
+        listener_.evaluated(evaluate(session_, job_.feed, done));
+      const bool stop = agreed(listener_.stop());
+      if (last || stop || (train_.checkpoint.every > 0 && done % train_.checkpoint.every == 0))
+        keep(done);
+      if (stop && !last)
+        break;
+    }
+    return done;
+  }
+
+ private:
+  int64_t start() {
+    if (!job_.resume) {
+      session_["init"].run();
+      return 0;
+    }
+    Communicator& c = session_.communicator();
+    const Checkpoint checkpoint = Checkpoint::open(job_.directory, c.rank(), c.size());
+    load(session_, checkpoint, true);
+    listener_.resumed(checkpoint.step());
+    return checkpoint.step();
+  }
+
+  void step(int64_t t) {
+    StepReport report;
+    report.step = t;
+    report.steps = train_.steps;
+    const double begin = now();
+    float loss_sum = 0, loss_count = 0;
+    if (train_.microbatches > 1)
+      session_.zero("gradient:");
+    Executor& accumulate = session_["accumulate"];
+    for (int64_t piece = 0; piece < train_.microbatches; ++piece) {
+      job_.feed.fill(accumulate, session_.communicator().rank(), Split::train, t - 1, piece);
+      session_.set("accumulate", "step", static_cast<double>(t * train_.microbatches + piece));
+      accumulate.run();
+      loss_sum += static_cast<float>(session_.get("accumulate", "loss_sum"));
+      loss_count += static_cast<float>(session_.get("accumulate", "loss_count"));
+    }
+    report.loss = loss_sum / loss_count;
+    report.entries = loss_count;
+    report.learning_rate = learning_rate(train_.optimizer.learning_rate, t, train_.steps);
+    update(t, loss_count, report);
+    report.seconds = now() - begin;
+    listener_.step(report);
+    if (unfinished_ >= 3)
+      throw Failure(Exit::non_finite, "the loss was not finite in three steps in a row, the last being step " +
+                                          std::to_string(t) + "; parameters are those of step " +
+                                          std::to_string(t - 3) + "; a lower learning rate or a clip may help");
+  }
+
+  // The update runs only on finite numbers; every rank has the same ones.
+  void update(int64_t t, float loss_count, StepReport& report) {
+    if (!std::isfinite(report.loss)) {
+      report.skipped = true;
+      report.gradient_norm = std::nan("");
+      ++unfinished_;
+      return;
+    }
+    unfinished_ = 0;
+    const auto [beta1, beta2] = train_.optimizer.betas;
+    const auto n = static_cast<double>(t);
+    session_.set("update", "lr", report.learning_rate);
+    session_.set("update", "one_minus_beta1_t", 1 - std::pow(beta1, n));
+    session_.set("update", "sqrt_one_minus_beta2_t", std::sqrt(1 - std::pow(beta2, n)));
+    session_.set("update", "loss_count", loss_count);
+    session_["update"].run();
+    report.gradient_norm = session_.get("update", "gradient_norm");
+  }
+
+  void keep(int64_t done) {
+    if (job_.directory.empty())
+      return;
+    const CheckpointState state = {{"name", job_.spec.name}, {"seed", std::to_string(train_.seed)}};
+    save(session_, job_.directory, done, job_.run_id, state, static_cast<int>(train_.checkpoint.keep));
+    listener_.saved(done, job_.directory);
+  }
+
+  // Rank 0's answer, on every rank.
+  bool agreed(bool mine) {
+    Communicator& c = session_.communicator();
+    std::byte answer{static_cast<unsigned char>(mine)};
+    for (int r = 1; r < c.size(); ++r) {
+      if (c.rank() == 0)
+        c.exchange(r, {&answer, 1}, r, {});
+      else if (c.rank() == r)
+        c.exchange(0, {}, 0, {&answer, 1});
+    }
+    return answer != std::byte{0};
+  }
+
+  Session& session_;
+  const TrainJob& job_;
+  const TrainSpec& train_;
+  const Listener& listener_;
+  int unfinished_ = 0;
+};
+
+}  // namespace
+
+int64_t train(Session& session, const TrainJob& job, const Listener& listener) {
+  return Trainer(session, job, listener).run();
+}
+
+EvalReport evaluate(Session& session, const Feed& feed, int64_t step) {
+  EvalReport report;
+  report.step = step;
+  Executor& eval = session["eval"];
+  double loss = 0, correct = 0;
+  for (int64_t batch = 0; batch < feed.data().validation_batches(); ++batch) {
+    feed.fill(eval, session.communicator().rank(), Split::validation, batch);
+    session.set("eval", "step", 0);
+    eval.run();
+    loss += session.get("eval", "loss_sum");
+    const double entries = session.get("eval", "loss_count");
+    report.entries += std::isnan(entries) ? static_cast<double>(feed.data().valid_examples(Split::validation, batch)) : entries;
+    correct += session.get("eval", "correct");
+  }
+  report.loss = loss / report.entries;
+  report.accuracy = correct / report.entries;
+  return report;
+}
+
+}  // namespace mtf
