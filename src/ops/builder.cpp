@@ -166,9 +166,9 @@ NodeId Builder::einsum(NodeId a, NodeId b, std::vector<DimId> result_dims, bool 
     if (!contains(over, d))
       over.push_back(d);
   DimPairs blocks = one_chain ? DimPairs{} : product_blocks(*this, over);
-  NodeId product = contract(cast(a, numerics.compute), cast(b, numerics.compute), std::move(over),
-                            std::move(result_dims), blocks);
-  return fold(product, blocks);
+  a = cast(a, numerics.compute);
+  b = cast(b, numerics.compute);
+  return fold(contract(a, b, std::move(over), std::move(result_dims), blocks), blocks);
 }
 
 NodeId Builder::reduce_sum(NodeId x, std::vector<DimId> over) {

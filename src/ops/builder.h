@@ -49,9 +49,9 @@ class Builder {
 
   // Sums with the blocks of partitioning.md 4.2 and their trees: what ops and gradients use.
   // A product of two operands cast to the compute type, in f32 (f64). The summed dims are those of
-  // the operands that are not kept, in order of first appearance. `blocks_of_first`, if not 0, is
-  // the block count of the first of them; `one_chain` cuts none.
+  // the operands that are not kept, in order of first appearance; `one_chain` cuts none of them.
   NodeId einsum(NodeId a, NodeId b, std::vector<DimId> result_dims, bool one_chain = false);
+  // The same with blocks given and kept, their dims first in the result; operands as they are.
   NodeId contract(NodeId a, NodeId b, std::vector<DimId> over, std::vector<DimId> result_dims,
                   DimPairs blocks);
   NodeId fold(NodeId x, const DimPairs& blocks);  // tree sums of block dims, the innermost first
