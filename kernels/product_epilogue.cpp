@@ -108,11 +108,11 @@ void ProductEpilogue::store(const KernelRun& run, int64_t at, int64_t count, con
       const auto* value = static_cast<const std::byte*>(body_.value(scratch, static_cast<int>(r)));
       if (value == targets[r])
         continue;
-      const size_t operand = registers_.size() + r;
-      const auto type = types_[r];
-      nest_.for_runs(static_cast<int>(operand), at, n, [&](int64_t offset, int64_t start, int64_t m) {
+      const int operand = static_cast<int>(registers_.size() + r);
+      const DType type = types_[r];
+      nest_.for_runs(operand, at, n, [&](int64_t offset, int64_t start, int64_t m) {
         loops_.store[static_cast<size_t>(type)](run.results[r] + offset * size_of(type),
-                                                nest_.stride[operand].back(),
+                                                nest_.step(operand),
                                                 value + start * size_of(class_of(type)), m);
       });
     }
@@ -123,11 +123,11 @@ void ProductEpilogue::store(const KernelRun& run, int64_t at, int64_t count, con
 // Where the loops may write a result directly: one run of memory, held as it is stored.
 void* ProductEpilogue::target(const KernelRun& run, size_t result, int64_t at,
                               int64_t count) const {
-  const size_t operand = registers_.size() + result;
+  const int operand = static_cast<int>(registers_.size() + result);
   const DType type = types_[result];
-  if (!held_as_stored(type) || nest_.stride[operand].back() != 1 || count > nest_.left_in_run(at))
+  if (!held_as_stored(type) || nest_.step(operand) != 1 || count > nest_.left_in_run(operand, at))
     return nullptr;
-  return run.results[result] + nest_.offset(static_cast<int>(operand), at) * size_of(type);
+  return run.results[result] + nest_.offset(operand, at) * size_of(type);
 }
 
 }  // namespace mtf
