@@ -202,6 +202,10 @@ OpDef with(OpDef op, std::vector<AttrDef> attributes) {
   op.attributes = std::move(attributes);
   return op;
 }
+OpDef free(OpDef op) {
+  op.flops_per_point = 0;
+  return op;
+}
 OpDef internal(OpDef op) {
   op.internal = true;
   return op;
@@ -302,9 +306,9 @@ std::vector<OpDef> choices() {
           gradient_where),
       with(map("cast", Scalar::copy, 1, infer_cast, "x rounded to another dtype.", gradient_cast),
            {{"dtype", AttrKind::dtype, "the new dtype", true}}),
-      with(map("broadcast", Scalar::copy, 1, infer_broadcast, "x repeated along new dims.",
-               gradient_broadcast),
-           {{"to", AttrKind::dims, "all dims of the result", true}}),
+      free(with(map("broadcast", Scalar::copy, 1, infer_broadcast, "x repeated along new dims.",
+                    gradient_broadcast),
+                {{"to", AttrKind::dims, "all dims of the result", true}})),
   };
 }
 
