@@ -7,10 +7,16 @@
 
 namespace mtf {
 
-namespace portable { const Loops& elementwise_loops(); }
+namespace portable {
+const Loops& elementwise_loops();
+}
 #if defined(__x86_64__)
-namespace avx2 { const Loops& elementwise_loops(); }
-namespace avx512 { const Loops& elementwise_loops(); }
+namespace avx2 {
+const Loops& elementwise_loops();
+}
+namespace avx512 {
+const Loops& elementwise_loops();
+}
 #endif
 
 const Loops& loops_of(Isa isa) {

@@ -1,5 +1,5 @@
-// The parts of map and reduce: loops over short runs, chosen per instruction set; the body of a call
-// lowered to such loops; the walk over operands of different dim orders.
+// The parts of map and reduce: loops over short runs, chosen per instruction set; the body of a
+// call lowered to such loops; the walk over operands of different dim orders.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,12 @@ constexpr Class class_of(DType t) {
   }
 }
 inline constexpr DType plain_dtype[] = {DType::i32, DType::f32, DType::f64};  // by class
-constexpr int64_t size_of(Class c) { return c == Class::twice ? 8 : 4; }
-constexpr bool held_as_stored(DType t) { return size_of(t) == size_of(class_of(t)); }
+constexpr int64_t size_of(Class c) {
+  return c == Class::twice ? 8 : 4;
+}
+constexpr bool held_as_stored(DType t) {
+  return size_of(t) == size_of(class_of(t));
+}
 
 // out[i] = op(a[i], b[i], c[i]); operands and out may be the same array.
 using StepLoop = void (*)(const void* a, const void* b, const void* c, void* out, int64_t n,
@@ -73,7 +77,8 @@ struct Nest {
     return extent - at % extent;
   }
 
-  // f(offset, start, m) for every run of operand `o` within [at, at + n), which starts at at + start.
+  // f(offset, start, m) for every run of operand `o` within [at, at + n), which starts at at +
+  // start.
   template <class F>
   void for_runs(int o, int64_t at, int64_t n, F f) const {
     const auto [first, extent] = run[static_cast<size_t>(o)];
@@ -86,7 +91,8 @@ struct Nest {
       // The next runs, of which the loop around them is at step k, are a fixed distance away.
       const size_t around = static_cast<size_t>(first) - 1;
       where -= (extent - m) * step(o) * (done == m);
-      for (int64_t k = (at + done) / extent % size[around]; k > 0 && k < size[around] && done < n; ++k) {
+      for (int64_t k = (at + done) / extent % size[around]; k > 0 && k < size[around] && done < n;
+           ++k) {
         where += stride[static_cast<size_t>(o)][around];
         m = std::min(n - done, extent);
         f(where, done, m);
@@ -107,7 +113,8 @@ class TileBody {
     int reg;
     DType type;
   };
-  TileBody(const std::vector<View>& inputs, const std::vector<BodyStep>&, const std::vector<Wanted>&, Isa);
+  TileBody(const std::vector<View>& inputs, const std::vector<BodyStep>&,
+           const std::vector<Wanted>&, Isa);
 
   // What register `reg` of a body holds.
   static DType dtype_of(const std::vector<View>& inputs, const std::vector<BodyStep>&, int reg);
@@ -129,8 +136,8 @@ class TileBody {
     Class held;
     bool constant = false;
     int slot = -1;
-    int last_use = -1;    // index into ops_; past the last one for results; -1: unused
-    int result = -1;      // which result it is, if computed for one
+    int last_use = -1;  // index into ops_; past the last one for results; -1: unused
+    int result = -1;    // which result it is, if computed for one
   };
   struct Op {
     StepLoop loop;
@@ -138,14 +145,17 @@ class TileBody {
     double immediate;
   };
 
-  int64_t pointer_bytes() const { return (static_cast<int64_t>(values_.size()) * 8 + 63) / 64 * 64; }
+  int64_t pointer_bytes() const {
+    return (static_cast<int64_t>(values_.size()) * 8 + 63) / 64 * 64;
+  }
   int add(StepLoop, Class held, std::array<int, 3> operands, double immediate = 0);
   int rounded(int value, DType from, DType to);
   int lower(const BodyStep&, const std::vector<int>& registers, const std::vector<DType>& dtypes);
   void want(const std::vector<int>& results);
   void place();
   bool is_input(int value) const { return value < static_cast<int>(types_.size()); }
-  void load(std::byte* scratch, int input, const Nest&, const std::byte* from, int64_t at, int64_t n) const;
+  void load(std::byte* scratch, int input, const Nest&, const std::byte* from, int64_t at,
+            int64_t n) const;
 
   const Loops& loops_;
   std::vector<DType> types_;  // of inputs

@@ -9,8 +9,12 @@ namespace {
 
 constexpr int64_t tile_budget_bytes = 24 << 10;
 
-int index(Class c) { return static_cast<int>(c); }
-int index(DType t) { return static_cast<int>(t); }
+int index(Class c) {
+  return static_cast<int>(c);
+}
+int index(DType t) {
+  return static_cast<int>(t);
+}
 
 // The class in which a step computes: the widest of its type and its numeric operands.
 Class arithmetic_of(const BodyStep& s, const std::vector<DType>& dtypes) {
@@ -23,7 +27,8 @@ Class arithmetic_of(const BodyStep& s, const std::vector<DType>& dtypes) {
 
 }  // namespace
 
-DType TileBody::dtype_of(const std::vector<View>& inputs, const std::vector<BodyStep>& steps, int reg) {
+DType TileBody::dtype_of(const std::vector<View>& inputs, const std::vector<BodyStep>& steps,
+                         int reg) {
   const size_t r = static_cast<size_t>(reg);
   return r < inputs.size() ? inputs[r].dtype : steps[r - inputs.size()].type;
 }
@@ -75,7 +80,8 @@ int TileBody::rounded(int value, DType from, DType to) {
   return add(loops_.convert[index(held)][index(to)], class_of(to), {value, -1, -1});
 }
 
-int TileBody::lower(const BodyStep& s, const std::vector<int>& registers, const std::vector<DType>& dtypes) {
+int TileBody::lower(const BodyStep& s, const std::vector<int>& registers,
+                    const std::vector<DType>& dtypes) {
   if (s.op == Scalar::copy)
     return rounded(registers[static_cast<size_t>(s.a)], dtypes[static_cast<size_t>(s.a)], s.type);
   const Class c = arithmetic_of(s, dtypes);
@@ -91,7 +97,8 @@ int TileBody::lower(const BodyStep& s, const std::vector<int>& registers, const 
         rounded(registers[reg], dtypes[reg], condition ? DType::boolean : plain_dtype[index(c)]);
   }
   const bool truth = gives_truth(s.op);
-  int v = add(loops_.step[static_cast<int>(s.op)][index(c)], truth ? Class::integer : c, operands, s.immediate);
+  int v = add(loops_.step[static_cast<int>(s.op)][index(c)], truth ? Class::integer : c, operands,
+              s.immediate);
   return rounded(v, truth ? DType::boolean : plain_dtype[index(c)], s.type);
 }
 
@@ -104,7 +111,8 @@ void TileBody::want(const std::vector<int>& results) {
     copies_inputs_ = copies_inputs_ || (is_input(results[r]) && results.size() > 1);
   }
   for (size_t i = 0; i < types_.size(); ++i)
-    last_input_use_ = std::max(last_input_use_, std::min(values_[i].last_use, static_cast<int>(ops_.size()) - 1));
+    last_input_use_ =
+        std::max(last_input_use_, std::min(values_[i].last_use, static_cast<int>(ops_.size()) - 1));
 }
 
 // Inputs and constants keep a slot each; a value made by an op has one until its last use. Operands
@@ -128,17 +136,21 @@ void TileBody::place() {
   for (size_t i = 0; i < ops_.size(); ++i) {
     take(values_[static_cast<size_t>(ops_[i].out)]);
     for (size_t v = types_.size(); v < values_.size(); ++v)
-      if (!values_[v].constant && values_[v].slot >= 0 && values_[v].last_use == static_cast<int>(i))
+      if (!values_[v].constant && values_[v].slot >= 0 &&
+          values_[v].last_use == static_cast<int>(i))
         free.push_back(values_[v].slot);
   }
-  tile_ = std::clamp<int64_t>(tile_budget_bytes / (std::max<int64_t>(slots_, 1) * widest), 256, 2048) / 64 * 64;
+  tile_ =
+      std::clamp<int64_t>(tile_budget_bytes / (std::max<int64_t>(slots_, 1) * widest), 256, 2048) /
+      64 * 64;
   slot_bytes_ = tile_ * widest;
 }
 
 int64_t TileBody::stretch(const Nest& nest, int64_t at, int64_t limit) const {
   const int64_t run = nest.size.back();
   const int only = results_.size() == 1 ? results_[0] : -1;
-  if (only >= 0 && is_input(only) && nest.step(only) == 1 && held_as_stored(types_[static_cast<size_t>(only)]))
+  if (only >= 0 && is_input(only) && nest.step(only) == 1 &&
+      held_as_stored(types_[static_cast<size_t>(only)]))
     return std::min(limit, nest.left_in_run(only, at));
   if (run < tile_ / 4)
     return std::min(limit, tile_);
@@ -147,24 +159,26 @@ int64_t TileBody::stretch(const Nest& nest, int64_t at, int64_t limit) const {
   return std::min({limit, even, run - at % run});
 }
 
-void TileBody::begin(std::byte* scratch, const Nest& nest, std::span<const std::byte* const> inputs) const {
+void TileBody::begin(std::byte* scratch, const Nest& nest,
+                     std::span<const std::byte* const> inputs) const {
   auto* at = reinterpret_cast<const void**>(scratch);
   for (size_t v = 0; v < values_.size(); ++v)
     at[v] = scratch + pointer_bytes() + values_[v].slot * slot_bytes_;
   for (const Op& op : setup_)
-    op.loop(op.a < 0 ? nullptr : at[op.a], op.b < 0 ? nullptr : at[op.b], op.c < 0 ? nullptr : at[op.c],
-            const_cast<void*>(at[op.out]), tile_, op.immediate);
+    op.loop(op.a < 0 ? nullptr : at[op.a], op.b < 0 ? nullptr : at[op.b],
+            op.c < 0 ? nullptr : at[op.c], const_cast<void*>(at[op.out]), tile_, op.immediate);
   for (int i = 0; is_input(i); ++i)
     if (nest.fixed(i))
       loops_.load[index(types_[static_cast<size_t>(i)])](
           const_cast<void*>(at[i]),
-          inputs[static_cast<size_t>(i)] + nest.base[static_cast<size_t>(i)] * size_of(types_[static_cast<size_t>(i)]),
+          inputs[static_cast<size_t>(i)] +
+              nest.base[static_cast<size_t>(i)] * size_of(types_[static_cast<size_t>(i)]),
           0, tile_);
 }
 
 // Points at the input where it lies if that is one run of what the loops read, else copies it.
-void TileBody::load(std::byte* scratch, int input, const Nest& nest, const std::byte* from, int64_t at,
-                    int64_t n) const {
+void TileBody::load(std::byte* scratch, int input, const Nest& nest, const std::byte* from,
+                    int64_t at, int64_t n) const {
   const size_t i = static_cast<size_t>(input);
   const DType type = types_[i];
   const int64_t step = nest.step(input);
@@ -176,12 +190,13 @@ void TileBody::load(std::byte* scratch, int input, const Nest& nest, const std::
   std::byte* tile = scratch + pointer_bytes() + values_[i].slot * slot_bytes_;
   where[i] = tile;
   nest.for_runs(input, at, n, [&](int64_t offset, int64_t start, int64_t m) {
-    loops_.load[index(type)](tile + start * size_of(values_[i].held), from + offset * size_of(type), step, m);
+    loops_.load[index(type)](tile + start * size_of(values_[i].held), from + offset * size_of(type),
+                             step, m);
   });
 }
 
-void TileBody::run(std::byte* scratch, const Nest& nest, std::span<const std::byte* const> inputs, int64_t at,
-                   int64_t n, void* const* targets) const {
+void TileBody::run(std::byte* scratch, const Nest& nest, std::span<const std::byte* const> inputs,
+                   int64_t at, int64_t n, void* const* targets) const {
   for (int i = 0; is_input(i); ++i)
     if (values_[static_cast<size_t>(i)].last_use >= 0 && !nest.fixed(i))
       load(scratch, i, nest, inputs[static_cast<size_t>(i)], at, n);
@@ -192,8 +207,8 @@ void TileBody::run(std::byte* scratch, const Nest& nest, std::span<const std::by
     // A result may overwrite an input, so only once no op reads inputs any more.
     void* target = out.result >= 0 && i >= last_input_use_ ? targets[out.result] : nullptr;
     where[op.out] = target ? target : scratch + pointer_bytes() + out.slot * slot_bytes_;
-    op.loop(op.a < 0 ? nullptr : where[op.a], op.b < 0 ? nullptr : where[op.b], op.c < 0 ? nullptr : where[op.c],
-            const_cast<void*>(where[op.out]), n, op.immediate);
+    op.loop(op.a < 0 ? nullptr : where[op.a], op.b < 0 ? nullptr : where[op.b],
+            op.c < 0 ? nullptr : where[op.c], const_cast<void*>(where[op.out]), n, op.immediate);
   }
 }
 

@@ -23,7 +23,8 @@ inline auto at_operands(const Operands<M>& x, void* out, int64_t count) {
 // Whole vectors, then the tail as a vector whose unused elements are 0: every element goes through
 // the same instructions.
 template <class M, Scalar op, auto formula>
-void step_loop(const void* a, const void* b, const void* c, void* out, int64_t n, double immediate) {
+void step_loop(const void* a, const void* b, const void* c, void* out, int64_t n,
+               double immediate) {
   using T = typename M::Element;
   using V = typename M::V;
   constexpr int arity = arity_of(op), lanes = M::lanes;
@@ -93,7 +94,9 @@ void convert_loop(const void* a, const void*, const void*, void* out, int64_t n,
 }
 
 // A stored element and the value it stands for.
-inline float value_of_bf16(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
+inline float value_of_bf16(uint16_t x) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
+}
 
 template <DType type, class Stored, class Held>
 void load_loop(void* tile, const void* from, int64_t stride, int64_t n) {
@@ -149,7 +152,7 @@ void add_moves(Loops& t) {
 
 template <class M>
 void add_steps(Loops& t, Class c) {
-#define MTF_SCALAR(name, arity)                                   \
+#define MTF_SCALAR(name, arity)                                     \
   if constexpr (requires(Operands<M> x) { ScalarOps<M>::name(x); }) \
     t.step[static_cast<int>(Scalar::name)][static_cast<int>(c)] =   \
         step_loop<M, Scalar::name, &ScalarOps<M>::name>;

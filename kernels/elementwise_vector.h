@@ -5,7 +5,7 @@
 #pragma once
 
 #ifndef __AVX2__
-#define FP_FAST_FMA   // has sleef.h declare its scalar functions that use fused multiply-add
+#define FP_FAST_FMA  // has sleef.h declare its scalar functions that use fused multiply-add
 #define FP_FAST_FMAF
 #endif
 #include <sleef.h>
@@ -71,10 +71,10 @@ using Vector = typename VectorOf<T, n>::type;
 template <class T>
 struct Functions;
 
-#define MTF_FUNCTIONS(T, SLEEF, ROUND)                         \
-  template <>                                                  \
-  struct Functions<T> {                                        \
-    using V = Vector<T, vector_bytes / sizeof(T)>;             \
+#define MTF_FUNCTIONS(T, SLEEF, ROUND)                    \
+  template <>                                             \
+  struct Functions<T> {                                   \
+    using V = Vector<T, vector_bytes / sizeof(T)>;        \
     static V exp(V x) { return SLEEF(exp, x); }           \
     static V expm1(V x) { return SLEEF(expm1, x); }       \
     static V log(V x) { return SLEEF(log, x); }           \
@@ -84,9 +84,9 @@ struct Functions;
     static V tanh(V x) { return SLEEF(tanh, x); }         \
     static V erf(V x) { return SLEEF(erf, x); }           \
     static V power(V x, V y) { return SLEEF(pow, x, y); } \
-    static V sqrt(V x) { return ROUND(sqrt, x); }              \
-    static V floor(V x) { return ROUND(floor, x); }            \
-    static V ceil(V x) { return ROUND(ceil, x); }              \
+    static V sqrt(V x) { return ROUND(sqrt, x); }         \
+    static V floor(V x) { return ROUND(floor, x); }       \
+    static V ceil(V x) { return ROUND(ceil, x); }         \
   };
 MTF_FUNCTIONS(float, MTF_SLEEF_F, MTF_ROUND_F)
 MTF_FUNCTIONS(double, MTF_SLEEF_D, MTF_ROUND_D)
@@ -104,7 +104,11 @@ struct Real : Functions<T> {
 
   static V splat(double x) { return static_cast<T>(x) - V{}; }  // keeps -0
   static V fmod(V x, V y) {  // exact, so the C library's is as good as any
-    return by_lane([](T a, T b) { return sizeof(T) == 4 ? T(__builtin_fmodf(a, b)) : T(__builtin_fmod(a, b)); }, x, y);
+    return by_lane(
+        [](T a, T b) {
+          return sizeof(T) == 4 ? T(__builtin_fmodf(a, b)) : T(__builtin_fmod(a, b));
+        },
+        x, y);
   }
   static V nan() { return V{} + static_cast<T>(__builtin_nan("")); }
   static V bit_and(V a, V b) { return reinterpret_cast<V>(Mask(a) & Mask(b)); }
@@ -128,7 +132,9 @@ struct Int {
   // Truncating; 0 for divisor 0, and the lowest number over -1 is itself.
   static V quotient(V a, V b) {
     for (int i = 0; i < lanes; ++i)
-      a[i] = b[i] == 0 ? 0 : b[i] == -1 ? static_cast<int32_t>(0u - static_cast<uint32_t>(a[i])) : a[i] / b[i];
+      a[i] = b[i] == 0    ? 0
+             : b[i] == -1 ? static_cast<int32_t>(0u - static_cast<uint32_t>(a[i]))
+                          : a[i] / b[i];
     return a;
   }
 };

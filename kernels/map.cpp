@@ -46,8 +46,8 @@ Nest part_of(Nest nest, size_t loop, int64_t begin, int64_t extent) {
   return nest;
 }
 
-// Cuts loop `outer` and the innermost one into squares, so that every operand is used by whole cache
-// lines: up to four nests, as the sizes need not be multiples of a square's side.
+// Cuts loop `outer` and the innermost one into squares, so that every operand is used by whole
+// cache lines: up to four nests, as the sizes need not be multiples of a square's side.
 std::vector<Nest> in_squares(const Nest& nest, size_t outer) {
   std::vector<Nest> parts = {nest};
   const size_t inner = nest.size.size() - 1;
@@ -63,7 +63,8 @@ std::vector<Nest> in_squares(const Nest& nest, size_t outer) {
   }
   for (Nest& part : parts) {
     Nest tiled;
-    std::vector<std::vector<int64_t>> steps(part.size.size(), std::vector<int64_t>(part.stride.size()));
+    std::vector<std::vector<int64_t>> steps(part.size.size(),
+                                            std::vector<int64_t>(part.stride.size()));
     for (size_t loop = 0; loop <= inner; ++loop)
       for (size_t o = 0; o < part.stride.size(); ++o)
         steps[loop][o] = part.stride[o][loop];
@@ -94,7 +95,8 @@ struct Map {
   int inputs;
 
   // Positions [begin, end) of a nest.
-  void run(const KernelRun& run, const Nest& nest, int64_t begin, int64_t end, std::byte* scratch) const {
+  void run(const KernelRun& run, const Nest& nest, int64_t begin, int64_t end,
+           std::byte* scratch) const {
     body.begin(scratch, nest, run.inputs);
     for (int64_t at = begin; at < end;) {
       const int64_t n = body.stretch(nest, at, end - at);
@@ -117,12 +119,14 @@ struct Map {
     return run.results[static_cast<size_t>(r)] + nest.offset(inputs + r, at) * size_of(type);
   }
 
-  void store(const KernelRun& run, const Nest& nest, int r, int64_t at, int64_t n, const void* value) const {
+  void store(const KernelRun& run, const Nest& nest, int r, int64_t at, int64_t n,
+             const void* value) const {
     const DType type = types[static_cast<size_t>(r)];
     const int64_t stride = nest.step(inputs + r);
     nest.for_runs(inputs + r, at, n, [&](int64_t offset, int64_t start, int64_t m) {
-      loops.store[static_cast<int>(type)](run.results[static_cast<size_t>(r)] + offset * size_of(type), stride,
-                                          static_cast<const std::byte*>(value) + start * size_of(class_of(type)), m);
+      loops.store[static_cast<int>(type)](
+          run.results[static_cast<size_t>(r)] + offset * size_of(type), stride,
+          static_cast<const std::byte*>(value) + start * size_of(class_of(type)), m);
     });
   }
 };

@@ -13,9 +13,9 @@
 namespace mtf {
 namespace {
 
-constexpr int64_t chains = 16, widest = 256, task_elements = 16 << 10;
-constexpr int64_t batch_bytes = 32 << 10;   // leaves kept at once, unless one result has more
-constexpr int64_t leaves_bytes = 2 << 20;   // room for leaves in a thread's scratch
+constexpr int64_t chains = 16, widest = 2048, task_elements = 16 << 10;
+constexpr int64_t batch_bytes = 32 << 10;  // leaves kept at once, unless one result has more
+constexpr int64_t leaves_bytes = 2 << 20;  // room for leaves in a thread's scratch
 
 // One loop over `extent` steps; strides of the inputs, then of the result.
 struct Loop {
@@ -30,11 +30,11 @@ struct Loop {
   }
 };
 
-// The walk of one part of the result: a leaf is `length` rows of `width` positions, `leaves` of them
-// make one row of the result.
+// The walk of one part of the result: a leaf is `length` rows of `width` positions, `leaves` of
+// them make one row of the result.
 struct Part {
-  Nest nest;     // all positions, a leaf's together
-  Nest result;   // rows of the result
+  Nest nest;    // all positions, a leaf's together
+  Nest result;  // rows of the result
   int64_t rows, width;
 };
 
@@ -74,9 +74,11 @@ void add_kept(const KernelCall& call, Shape& shape) {
   std::vector<const View*> views;
   for (const View& v : call.inputs)
     views.push_back(&v);
-  std::stable_sort(views.begin(), views.end(), [&](auto* a, auto* b) { return elements(*a) > elements(*b); });
+  std::stable_sort(views.begin(), views.end(),
+                   [&](auto* a, auto* b) { return elements(*a) > elements(*b); });
   auto is_reduced = [&](DimId d) {
-    return std::any_of(call.reduced.begin(), call.reduced.end(), [&](const Reduced& r) { return r.dim == d; });
+    return std::any_of(call.reduced.begin(), call.reduced.end(),
+                       [&](const Reduced& r) { return r.dim == d; });
   };
   std::vector<DimId> kept;
   for (const View* v : views)
@@ -164,9 +166,9 @@ struct Reduce {
   const FoldLoops& fold;
   Class held;
   TileBody body;
-  DType type;                    // of the result
-  std::vector<int64_t> folded;   // trees, outermost first: the blocks of each folded dim
-  int64_t leaves, length;        // of one row of the result; of one leaf
+  DType type;                   // of the result
+  std::vector<int64_t> folded;  // trees, outermost first: the blocks of each folded dim
+  int64_t leaves, length;       // of one row of the result; of one leaf
   std::vector<Part> parts;
 
   // A thread's scratch: the body's, the chains, the leaves.
@@ -175,14 +177,17 @@ struct Reduce {
   int64_t bytes_of(int64_t values) const { return values * size_of(held); }
 
   void run(const KernelRun&, const Part&) const;
-  void sum_leaves(const KernelRun&, const Part&, int64_t begin, int64_t end, std::byte* out, std::byte* scratch) const;
-  void sum_leaf(const KernelRun&, const Part&, int64_t leaf, std::byte* out, std::byte* scratch) const;
-  void finish(const KernelRun&, const Part&, int64_t row, int64_t rows, std::byte* leaf_values) const;
+  void sum_leaves(const KernelRun&, const Part&, int64_t begin, int64_t end, std::byte* out,
+                  std::byte* scratch) const;
+  void sum_leaf(const KernelRun&, const Part&, int64_t leaf, std::byte* out,
+                std::byte* scratch) const;
+  void finish(const KernelRun&, const Part&, int64_t row, int64_t rows,
+              std::byte* leaf_values) const;
 };
 
 // Leaves [begin, end) of a part, each `width` values, to `out`.
-void Reduce::sum_leaves(const KernelRun& run, const Part& part, int64_t begin, int64_t end, std::byte* out,
-                        std::byte* scratch) const {
+void Reduce::sum_leaves(const KernelRun& run, const Part& part, int64_t begin, int64_t end,
+                        std::byte* out, std::byte* scratch) const {
   body.begin(scratch, part.nest, run.inputs);
   const int64_t leaf = length * part.width, stop = end * leaf;
   for (int64_t at = begin * leaf; at < stop;) {
@@ -246,20 +251,24 @@ void Reduce::finish(const KernelRun& run, const Part& part, int64_t row, int64_t
     fold.tree(leaf_values, groups, folded[i], part.width);
   }
   if (type != plain_dtype[static_cast<int>(held)])
-    loops.convert[static_cast<int>(held)][static_cast<int>(type)](leaf_values, nullptr, nullptr, leaf_values,
-                                                                  rows * part.width, 0);
+    loops.convert[static_cast<int>(held)][static_cast<int>(type)](
+        leaf_values, nullptr, nullptr, leaf_values, rows * part.width, 0);
   const int64_t step = part.result.step(0);
-  part.result.for_runs(0, row * part.width, rows * part.width, [&](int64_t offset, int64_t start, int64_t m) {
-    loops.store[static_cast<int>(type)](run.results[0] + offset * size_of(type), step,
-                                        leaf_values + start * size_of(class_of(type)), m);
-  });
+  part.result.for_runs(
+      0, row * part.width, rows * part.width, [&](int64_t offset, int64_t start, int64_t m) {
+        loops.store[static_cast<int>(type)](run.results[0] + offset * size_of(type), step,
+                                            leaf_values + start * size_of(class_of(type)), m);
+      });
 }
 
 void Reduce::run(const KernelRun& run, const Part& part) const {
   const int64_t row = leaves * length * part.width, all_leaves = part.rows * leaves;
-  auto scratch_of = [&](int thread) { return run.scratch.data() + thread * scratch_bytes_per_thread; };
+  auto scratch_of = [&](int thread) {
+    return run.scratch.data() + thread * scratch_bytes_per_thread;
+  };
   // Too few rows to keep the threads busy: they share the leaves.
-  if (part.rows < run.team.size && leaves > 1 && bytes_of(all_leaves * part.width) <= leaves_bytes) {
+  if (part.rows < run.team.size && leaves > 1 &&
+      bytes_of(all_leaves * part.width) <= leaves_bytes) {
     const int64_t share = std::max<int64_t>(1, task_elements / (length * part.width));
     std::byte* all = scratch_of(0) + leaves_at();
     run.team.run((all_leaves + share - 1) / share, [&](int64_t task, int thread) {
@@ -307,11 +316,11 @@ Kernel prepare_reduce(const KernelCall& call, Isa isa) {
   }
   const int64_t leaves = product(shape.folded) * product(shape.leaf) / length;
   const Loops& loops = loops_of(isa);
-  auto reduce = std::make_shared<const Reduce>(
-      Reduce{loops, loops.fold[static_cast<int>(folding_of(call))][static_cast<int>(held)], held,
-             TileBody(call.inputs, call.body.steps, {{reg, plain_dtype[static_cast<int>(held)]}}, isa),
-             type, folded, leaves, length,
-             parts_of(shape, std::clamp<int64_t>(leaves_bytes / 8 / leaves, 1, widest))});
+  auto reduce = std::make_shared<const Reduce>(Reduce{
+      loops, loops.fold[static_cast<int>(folding_of(call))][static_cast<int>(held)], held,
+      TileBody(call.inputs, call.body.steps, {{reg, plain_dtype[static_cast<int>(held)]}}, isa),
+      type, folded, leaves, length,
+      parts_of(shape, std::clamp<int64_t>(leaves_bytes / 8 / leaves, 1, widest))});
   if (reduce->leaves_at() + std::max(leaves_bytes, 8 * leaves) > scratch_bytes_per_thread)
     kernel_bug("reduce: too many blocks or steps");
   return [reduce](const KernelRun& run) {

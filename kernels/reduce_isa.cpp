@@ -23,7 +23,8 @@ struct Fold {
     else if constexpr (M::integer)
       return op == Scalar::maximum ? T(-2147483647 - 1) : T(2147483647);
     else
-      return op == Scalar::maximum ? -static_cast<T>(__builtin_inf()) : static_cast<T>(__builtin_inf());
+      return op == Scalar::maximum ? -static_cast<T>(__builtin_inf())
+                                   : static_cast<T>(__builtin_inf());
   }
 
   static V combine(V a, V b) {
@@ -115,7 +116,8 @@ struct Fold {
       for (int64_t i = 0; i < rows / 2; ++i)
         combine_rows(out + i * width, in + 2 * i * width, in + (2 * i + 1) * width, width);
     if (rows % 2 == 1)
-      __builtin_memmove(out + rows / 2 * width, in + (rows - 1) * width, static_cast<size_t>(width) * sizeof(T));
+      __builtin_memmove(out + rows / 2 * width, in + (rows - 1) * width,
+                        static_cast<size_t>(width) * sizeof(T));
   }
 
   static void combine_rows(T* out, const T* a, const T* b, int64_t width) {
@@ -140,7 +142,8 @@ struct Fold {
 template <class M, Scalar op>
 FoldLoops fold_loops(const Loops& t, Class c) {
   using F = Fold<M, op>;
-  return {t.step[static_cast<int>(op)][static_cast<int>(c)], F::clear, F::chains, F::leaves, F::tree};
+  return {t.step[static_cast<int>(op)][static_cast<int>(c)], F::clear, F::chains, F::leaves,
+          F::tree};
 }
 
 template <class M>

@@ -1,5 +1,6 @@
-// The formula of every Scalar, written once for a value of any width: a scalar, a SIMD vector of one
-// instruction set, a CUDA thread's number. `M` says what a value is and has its elementary functions:
+// The formula of every Scalar, written once for a value of any width: a scalar, a SIMD vector of
+// one instruction set, a CUDA thread's number. `M` says what a value is and has its elementary
+// functions:
 //   V        a value (float, double, int32_t, or a GCC vector of them)
 //   Mask     what a comparison of two V gives; `mask ? V : V` selects
 //   integer  whether V is integral; formulas that need fractions do not exist then
@@ -28,7 +29,9 @@ constexpr int arity_of(Scalar op) {
 }
 
 // Ops whose result is a truth value (0 or 1) whatever their operands are.
-constexpr bool gives_truth(Scalar op) { return op >= Scalar::less && op <= Scalar::is_finite; }
+constexpr bool gives_truth(Scalar op) {
+  return op >= Scalar::less && op <= Scalar::is_finite;
+}
 
 // Operands of one step: `k` is the immediate, `condition` is operand a of select.
 template <class M>
@@ -114,9 +117,7 @@ struct ScalarOps {
     V positive = x.a < number(0) ? number(0) : x.a;
     return positive + M::log1p(M::exp(-magnitude(x.a)));
   }
-  static V sign(X x) {
-    return x.a > number(0) ? number(1) : (x.a < number(0) ? number(-1) : x.a);
-  }
+  static V sign(X x) { return x.a > number(0) ? number(1) : (x.a < number(0) ? number(-1) : x.a); }
   static V floor(X x) {
     if constexpr (M::integer)
       return x.a;

@@ -1,5 +1,5 @@
-// tree_sum: folds block dims by the binary tree over their index, innermost of the list first. It is
-// a sum whose blocks are single elements.
+// tree_sum: folds block dims by the binary tree over their index, innermost of the list first. It
+// is a sum whose blocks are single elements.
 #include "elementwise.h"
 #include "table.h"
 

@@ -1,5 +1,5 @@
-// map, reduce and tree_sum against the oracle on random shapes, dim orders, dtypes and bodies: equal
-// bits on every instruction set and for any number of threads.
+// map, reduce and tree_sum against the oracle on random shapes, dim orders, dtypes and bodies:
+// equal bits on every instruction set and for any number of threads.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -47,7 +47,9 @@ View view_of(DType type, std::vector<DimId> dims, const std::vector<int64_t>& si
   return v;
 }
 
-Buffer buffer_of(const View& v) { return Buffer(static_cast<size_t>(oracle::elements(v) * size_of(v.dtype))); }
+Buffer buffer_of(const View& v) {
+  return Buffer(static_cast<size_t>(oracle::elements(v) * size_of(v.dtype)));
+}
 
 Buffer random_buffer(const View& v, Random& random) {
   static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 3e38, 1, -1};
@@ -57,7 +59,8 @@ Buffer random_buffer(const View& v, Random& random) {
   for (int64_t i = 0; i < oracle::elements(v); ++i) {
     double x = specials && pick(random, 0, 9) == 0 ? special[pick(random, 0, 9)] : normal(random);
     if (v.dtype == DType::i32)
-      x = double(pick(random, 0, 9) == 0 ? pick(random, INT32_MIN, INT32_MAX) : pick(random, -9, 9));
+      x = double(pick(random, 0, 9) == 0 ? pick(random, INT32_MIN, INT32_MAX)
+                                         : pick(random, -9, 9));
     if (v.dtype == DType::u8 || v.dtype == DType::boolean)
       x = double(pick(random, 0, v.dtype == DType::u8 ? 255 : 1));
     oracle::set(v.dtype, b, i, oracle::rounded(v.dtype, DType::f64, x));
@@ -65,8 +68,8 @@ Buffer random_buffer(const View& v, Random& random) {
   return b;
 }
 
-std::vector<Buffer> run(const Kernel& kernel, const KernelCall& call, const std::vector<Buffer>& in, int threads,
-                        bool in_place = false) {
+std::vector<Buffer> run(const Kernel& kernel, const KernelCall& call, const std::vector<Buffer>& in,
+                        int threads, bool in_place = false) {
   static std::vector<std::byte> memory(static_cast<size_t>(3 * scratch_bytes_per_thread + 64));
   std::byte* scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
   std::vector<Buffer> out;
@@ -83,7 +86,8 @@ std::vector<Buffer> run(const Kernel& kernel, const KernelCall& call, const std:
   if (in_place)
     inputs[0] = out[0].data();
   Team team = team_of(threads);
-  kernel({inputs, results, {scratch, static_cast<size_t>(threads * scratch_bytes_per_thread)}, team});
+  kernel(
+      {inputs, results, {scratch, static_cast<size_t>(threads * scratch_bytes_per_thread)}, team});
   return out;
 }
 
@@ -91,7 +95,8 @@ std::vector<Buffer> run(const Kernel& kernel, const KernelCall& call, const std:
 int64_t first_difference(const View& v, const Buffer& a, const Buffer& b) {
   for (int64_t i = 0; i < oracle::elements(v); ++i) {
     const size_t n = static_cast<size_t>(size_of(v.dtype)), at = static_cast<size_t>(i) * n;
-    const bool nan = std::isnan(oracle::get(v.dtype, a, i)) && std::isnan(oracle::get(v.dtype, b, i));
+    const bool nan =
+        std::isnan(oracle::get(v.dtype, a, i)) && std::isnan(oracle::get(v.dtype, b, i));
     if (!nan && std::memcmp(a.data() + at, b.data() + at, n) != 0)
       return i;
   }
@@ -112,8 +117,8 @@ void check(const KernelCall& call, Prepare prepare, const std::vector<Buffer>& i
         INFO("isa " << name_of(isa) << ", threads " << threads << ", result " << r);
         const int64_t i = first_difference(call.results[r], out[r], expected[r]);
         if (i >= 0)
-          FAIL("element " << i << " is " << oracle::get(call.results[r].dtype, out[r], i) << ", expected "
-                          << oracle::get(call.results[r].dtype, expected[r], i));
+          FAIL("element " << i << " is " << oracle::get(call.results[r].dtype, out[r], i)
+                          << ", expected " << oracle::get(call.results[r].dtype, expected[r], i));
       }
     }
   }
@@ -125,7 +130,8 @@ std::vector<int64_t> random_sizes(Random& random, int n, int64_t budget) {
   std::vector<int64_t> size;
   for (int i = 0; i < n; ++i) {
     const int64_t most = i + 1 == n ? budget : std::max<int64_t>(1, budget / (n - i));
-    size.push_back(std::min<int64_t>(pick(random, 1, std::max<int64_t>(1, most)), pick(random, 1, 700)));
+    size.push_back(
+        std::min<int64_t>(pick(random, 1, std::max<int64_t>(1, most)), pick(random, 1, 700)));
     budget = std::max<int64_t>(1, budget / size.back());
   }
   std::shuffle(size.begin(), size.end(), random);
@@ -146,19 +152,25 @@ std::vector<DimId> shuffled(std::vector<DimId> dims, Random& random) {
 }
 
 DType random_dtype(Random& random) {
-  static const DType types[] = {DType::f32, DType::f32, DType::f32, DType::f64, DType::bf16,
-                                DType::i32, DType::u8,  DType::boolean};
+  static const DType types[] = {DType::f32,  DType::f32, DType::f32, DType::f64,
+                                DType::bf16, DType::i32, DType::u8,  DType::boolean};
   return types[pick(random, 0, 7)];
 }
 
-bool is_integral(DType t) { return t != DType::f32 && t != DType::f64 && t != DType::bf16; }
+bool is_integral(DType t) {
+  return t != DType::f32 && t != DType::f64 && t != DType::bf16;
+}
 
 // Which ops integers lack.
 bool float_only(Scalar op) {
-  static const Scalar ops[] = {Scalar::power, Scalar::exp, Scalar::expm1, Scalar::log, Scalar::log1p, Scalar::sqrt,
-                               Scalar::rsqrt, Scalar::reciprocal, Scalar::sin, Scalar::cos, Scalar::tanh, Scalar::erf,
-                               Scalar::sigmoid, Scalar::softplus, Scalar::gelu, Scalar::gelu_gradient,
-                               Scalar::gelu_tanh, Scalar::gelu_tanh_gradient, Scalar::silu, Scalar::silu_gradient};
+  static const Scalar ops[] = {
+      Scalar::power,         Scalar::exp,          Scalar::expm1,
+      Scalar::log,           Scalar::log1p,        Scalar::sqrt,
+      Scalar::rsqrt,         Scalar::reciprocal,   Scalar::sin,
+      Scalar::cos,           Scalar::tanh,         Scalar::erf,
+      Scalar::sigmoid,       Scalar::softplus,     Scalar::gelu,
+      Scalar::gelu_gradient, Scalar::gelu_tanh,    Scalar::gelu_tanh_gradient,
+      Scalar::silu,          Scalar::silu_gradient};
   return std::find(std::begin(ops), std::end(ops), op) != std::end(ops);
 }
 
@@ -173,7 +185,8 @@ void add_random_steps(KernelCall& call, int steps, Random& random) {
   for (const View& v : call.inputs)
     types.push_back(v.dtype);
   for (int i = 0; i < steps; ++i) {
-    BodyStep s{static_cast<Scalar>(pick(random, 0, int64_t(std::size(arities)) - 1)), random_dtype(random)};
+    BodyStep s{static_cast<Scalar>(pick(random, 0, int64_t(std::size(arities)) - 1)),
+               random_dtype(random)};
     const int arity = arities[static_cast<int>(s.op)];
     int* operands[] = {&s.a, &s.b, &s.c};
     bool integral = is_integral(s.type);
@@ -215,8 +228,9 @@ TEST_CASE("map equals the oracle on random bodies") {
       const int reg = r == 0 ? registers - 1 : static_cast<int>(pick(random, 0, registers - 1));
       const size_t k = static_cast<size_t>(reg), inputs = call.inputs.size();
       call.body.results.push_back(reg);
-      call.results.push_back(view_of(k < inputs ? call.inputs[k].dtype : call.body.steps[k - inputs].type,
-                                     shuffled(all_dims(n), random), size));
+      call.results.push_back(
+          view_of(k < inputs ? call.inputs[k].dtype : call.body.steps[k - inputs].type,
+                  shuffled(all_dims(n), random), size));
     }
     std::vector<Buffer> in, expected;
     for (const View& v : call.inputs)
@@ -225,7 +239,8 @@ TEST_CASE("map equals the oracle on random bodies") {
       expected.push_back(buffer_of(v));
     oracle::map(call, in, expected);
     check(call, prepare_map, in, expected);
-    if (call.inputs[0].dims == call.results[0].dims && call.inputs[0].dtype == call.results[0].dtype)
+    if (call.inputs[0].dims == call.results[0].dims &&
+        call.inputs[0].dtype == call.results[0].dtype)
       check(call, prepare_map, in, expected, true);
   }
 }
@@ -291,9 +306,47 @@ TEST_CASE("tree_sum equals the oracle") {
       call.reduced.push_back({*d, 1, {}});
     const DType type = pick(random, 0, 1) ? DType::f32 : DType::f64;
     call.inputs.push_back(view_of(type, shuffled(all_dims(n), random), size));
-    call.results.push_back(view_of(type, shuffled({order.begin() + reduced, order.end()}, random), size));
-    std::vector<Buffer> in = {random_buffer(call.inputs[0], random)}, expected = {buffer_of(call.results[0])};
+    call.results.push_back(
+        view_of(type, shuffled({order.begin() + reduced, order.end()}, random), size));
+    std::vector<Buffer> in = {random_buffer(call.inputs[0], random)},
+                        expected = {buffer_of(call.results[0])};
     oracle::tree_sum(call, in, expected[0]);
     check(call, prepare_tree_sum, in, expected);
   }
+}
+
+TEST_CASE("sums of many columns and of few long rows equal the oracle") {
+  Random random(4);
+  struct Case {
+    int64_t rows, columns, blocks;
+    DimId over;
+  };
+  for (const Case& c :
+       {Case{24, 4999, 1, {0}}, {40, 2100, 2, {0}}, {2, 60000, 8, {1}}, {1, 40009, 1, {1}}}) {
+    const std::vector<int64_t> size = {c.rows, c.columns};
+    KernelCall call;
+    call.inputs = {view_of(DType::f32, {{0}, {1}}, size)};
+    call.results = {view_of(DType::f32, {{1 - c.over.index}}, size)};
+    call.reduced = {{c.over, c.blocks, {}}};
+    std::vector<Buffer> in = {random_buffer(call.inputs[0], random)};
+    std::vector<Buffer> expected = {buffer_of(call.results[0])};
+    oracle::reduce(call, in, expected[0]);
+    check(call, prepare_reduce, in, expected);
+  }
+}
+
+TEST_CASE("a sum has the value of its closed form") {
+  // 1 + 2 + ... + 4096 is exact in f32 in any order; the sum of -0.0 is -0.0.
+  KernelCall call;
+  call.inputs = {view_of(DType::f32, {{0}}, {4096})};
+  call.results = {view_of(DType::f32, {}, {})};
+  call.reduced = {{{0}, 8, {}}};
+  Buffer numbers = buffer_of(call.inputs[0]), zeros = numbers;
+  for (int64_t i = 0; i < 4096; ++i) {
+    oracle::set(DType::f32, numbers, i, double(i + 1));
+    oracle::set(DType::f32, zeros, i, -0.0);
+  }
+  const Kernel kernel = prepare_reduce(call, best_isa());
+  CHECK(oracle::get(DType::f32, run(kernel, call, {numbers}, 1)[0], 0) == 4096 * 4097 / 2);
+  CHECK(std::signbit(oracle::get(DType::f32, run(kernel, call, {zeros}, 1)[0], 0)));
 }

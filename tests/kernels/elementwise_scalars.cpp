@@ -16,7 +16,8 @@ namespace {
 Buffer run_map(const KernelCall& call, Isa isa, const std::vector<Buffer>& in) {
   static std::vector<std::byte> memory(static_cast<size_t>(scratch_bytes_per_thread + 64));
   std::byte* scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
-  Buffer out(static_cast<size_t>(oracle::elements(call.results[0]) * size_of(call.results[0].dtype)));
+  Buffer out(
+      static_cast<size_t>(oracle::elements(call.results[0]) * size_of(call.results[0].dtype)));
   std::vector<const std::byte*> inputs;
   for (const Buffer& b : in)
     inputs.push_back(b.data());
@@ -25,7 +26,8 @@ Buffer run_map(const KernelCall& call, Isa isa, const std::vector<Buffer>& in) {
               for (int64_t t = 0; t < tasks; ++t)
                 f(t, 0);
             }};
-  prepare_map(call, isa)({inputs, results, {scratch, static_cast<size_t>(scratch_bytes_per_thread)}, team});
+  prepare_map(
+      call, isa)({inputs, results, {scratch, static_cast<size_t>(scratch_bytes_per_thread)}, team});
   return out;
 }
 
@@ -43,12 +45,15 @@ KernelCall one_step(Scalar op, DType type, int64_t n) {
 // Random bits: all exponents, denormals, infinities, NaNs; and a half near 1.
 template <class T, class Bits>
 Buffer values(int64_t n, unsigned seed) {
-  static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 0.5, 88.7, -104, 709.7, -745, 1e-45};
+  static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN,  1,    -1,
+                                   0.5, 88.7, -104,     709.7,     -745, 1e-45};
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal(0, 4);
   Buffer b(static_cast<size_t>(n) * sizeof(T));
   for (int64_t i = 0; i < n; ++i) {
-    T x = i < 13 ? T(special[(i + seed) % 13]) : i % 2 ? T(normal(random)) : __builtin_bit_cast(T, Bits(random()));
+    T x = i < 13  ? T(special[(i + seed) % 13])
+          : i % 2 ? T(normal(random))
+                  : __builtin_bit_cast(T, Bits(random()));
     oracle::set_raw(b, i, x);
   }
   return b;
@@ -67,11 +72,13 @@ int64_t first_difference(const Buffer& a, const Buffer& b, int64_t n) {
 template <class T, class Bits>
 void check_ops(DType type) {
   constexpr int64_t n = 20011;
-  const std::vector<Buffer> in = {values<T, Bits>(n, 1), values<T, Bits>(n, 2), values<T, Bits>(n, 5)};
+  const std::vector<Buffer> in = {values<T, Bits>(n, 1), values<T, Bits>(n, 2),
+                                  values<T, Bits>(n, 5)};
   for (int k = 0; k < scalar_count; ++k) {
     const Scalar op = static_cast<Scalar>(k);
     const KernelCall call = one_step(op, type, n);
-    std::vector<Buffer> expected(1, Buffer(static_cast<size_t>(n * size_of(call.results[0].dtype))));
+    std::vector<Buffer> expected(1,
+                                 Buffer(static_cast<size_t>(n * size_of(call.results[0].dtype))));
     oracle::map(call, in, expected);
     for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512}) {
       if (!isa_available(isa))
@@ -79,8 +86,8 @@ void check_ops(DType type) {
       const Buffer out = run_map(call, isa, in);
       const int64_t i = gives_truth(op) ? first_difference<uint8_t>(out, expected[0], n)
                                         : first_difference<T>(out, expected[0], n);
-      INFO("op " << k << " on " << name_of(isa) << " at " << oracle::raw<T>(in[0], i < 0 ? 0 : i) << ", "
-                 << oracle::raw<T>(in[1], i < 0 ? 0 : i));
+      INFO("op " << k << " on " << name_of(isa) << " at " << oracle::raw<T>(in[0], i < 0 ? 0 : i)
+                 << ", " << oracle::raw<T>(in[1], i < 0 ? 0 : i));
       CHECK(i == -1);
     }
   }
@@ -95,9 +102,13 @@ double one(Scalar op, double x, DType type) {
 
 }  // namespace
 
-TEST_CASE("f32 ops have equal bits on every instruction set") { check_ops<float, uint32_t>(DType::f32); }
+TEST_CASE("f32 ops have equal bits on every instruction set") {
+  check_ops<float, uint32_t>(DType::f32);
+}
 
-TEST_CASE("f64 ops have equal bits on every instruction set") { check_ops<double, uint64_t>(DType::f64); }
+TEST_CASE("f64 ops have equal bits on every instruction set") {
+  check_ops<double, uint64_t>(DType::f64);
+}
 
 TEST_CASE("functions agree with the C library") {
   struct Case {
@@ -122,7 +133,8 @@ TEST_CASE("functions agree with the C library") {
       INFO("op " << static_cast<int>(c.op) << " at " << x);
       CHECK(one(c.op, x, DType::f64) == Approx(c.reference(x)).epsilon(1e-13).margin(1e-15));
       const double narrow = static_cast<double>(static_cast<float>(x));
-      CHECK(one(c.op, narrow, DType::f32) == Approx(c.reference(narrow)).epsilon(1e-6).margin(1e-9));
+      CHECK(one(c.op, narrow, DType::f32) ==
+            Approx(c.reference(narrow)).epsilon(1e-6).margin(1e-9));
     }
 }
 
@@ -132,13 +144,17 @@ TEST_CASE("gradients are the slopes of their functions") {
                                              {Scalar::silu, Scalar::silu_gradient}};
   for (auto [f, gradient] : pairs)
     for (double x : {-3.0, -0.5, 0.0, 0.8, 2.5}) {
-      const double h = 1e-5, slope = (one(f, x + h, DType::f64) - one(f, x - h, DType::f64)) / (2 * h);
+      const double h = 1e-5,
+                   slope = (one(f, x + h, DType::f64) - one(f, x - h, DType::f64)) / (2 * h);
       CHECK(one(gradient, x, DType::f64) == Approx(slope).epsilon(1e-8).margin(1e-9));
     }
 }
 
 TEST_CASE("bf16 rounds to nearest even") {
-  for (auto [x, y] : {std::pair{1.00390625, 1.0}, {1.01171875, 1.015625}, {1.004, 1.0078125}, {3.4e38, INFINITY}}) {
+  for (auto [x, y] : {std::pair{1.00390625, 1.0},
+                      {1.01171875, 1.015625},
+                      {1.004, 1.0078125},
+                      {3.4e38, INFINITY}}) {
     KernelCall call = one_step(Scalar::copy, DType::f32, 1);
     call.body.steps[0].type = call.results[0].dtype = DType::bf16;
     Buffer b(4);

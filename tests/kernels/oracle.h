@@ -2,18 +2,12 @@
 // one element at a time. Values of every dtype are held as double, which represents each exactly.
 #pragma once
 
-#ifndef __AVX2__
-#define FP_FAST_FMA
-#define FP_FAST_FMAF
-#endif
-#include <sleef.h>
-
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "kernel.h"
+#include "kernels/oracle_scalar.h"
 
 namespace mtf::oracle {
 
@@ -50,7 +44,8 @@ inline double get(DType t, const Buffer& b, int64_t i) {
     case DType::f32: return static_cast<double>(raw<float>(b, i));
     case DType::f64: return raw<double>(b, i);
     case DType::i32: return raw<int32_t>(b, i);
-    case DType::bf16: return static_cast<double>(__builtin_bit_cast(float, uint32_t{raw<uint16_t>(b, i)} << 16));
+    case DType::bf16:
+      return static_cast<double>(__builtin_bit_cast(float, uint32_t{raw<uint16_t>(b, i)} << 16));
     default: return raw<uint8_t>(b, i);
   }
 }
@@ -63,7 +58,8 @@ inline float nearest_bf16(float x) {
   std::frexp(x, &exponent);
   const double place = std::ldexp(1.0, std::max(exponent, -125) - 8);
   const double rounded = std::nearbyint(static_cast<double>(x) / place) * place;
-  return static_cast<float>(std::fabs(rounded) >= std::ldexp(1.0, 128) ? std::copysign(INFINITY, x) : rounded);
+  return static_cast<float>(std::fabs(rounded) >= std::ldexp(1.0, 128) ? std::copysign(INFINITY, x)
+                                                                       : rounded);
 }
 
 inline double rounded(DType to, DType from, double x) {
@@ -76,7 +72,8 @@ inline double rounded(DType to, DType from, double x) {
     case DType::f32: return static_cast<double>(static_cast<float>(x));
     case DType::bf16: return static_cast<double>(nearest_bf16(static_cast<float>(x)));
     case DType::i32: return saturated(-2147483648.0, 2147483647.0);
-    case DType::u8: return integral ? static_cast<uint8_t>(static_cast<int32_t>(x)) : saturated(0, 255);
+    case DType::u8:
+      return integral ? static_cast<uint8_t>(static_cast<int32_t>(x)) : saturated(0, 255);
     case DType::boolean: return x != 0;
   }
   return 0;
@@ -95,115 +92,8 @@ inline void set(DType t, Buffer& b, int64_t i, double x) {
   }
 }
 
-template <class T>
-T smaller(T a, T b) {
-  if (std::isnan(a) || std::isnan(b))
-    return std::numeric_limits<T>::quiet_NaN();
-  if (a == b)
-    return std::signbit(a) ? a : b;
-  return a < b ? a : b;
-}
-
-#define MTF_ORACLE_FUNCTION(name, sleef)                                      \
-  inline float name(float x) { return Sleef_finz_##sleef##f1_u10purecfma(x); } \
-  inline double name(double x) { return Sleef_finz_##sleef##d1_u10purecfma(x); }
-MTF_ORACLE_FUNCTION(exp_, exp)
-MTF_ORACLE_FUNCTION(expm1_, expm1)
-MTF_ORACLE_FUNCTION(log_, log)
-MTF_ORACLE_FUNCTION(log1p_, log1p)
-MTF_ORACLE_FUNCTION(sin_, sin)
-MTF_ORACLE_FUNCTION(cos_, cos)
-MTF_ORACLE_FUNCTION(tanh_, tanh)
-MTF_ORACLE_FUNCTION(erf_, erf)
-#undef MTF_ORACLE_FUNCTION
-inline float pow_(float x, float y) { return Sleef_finz_powf1_u10purecfma(x, y); }
-inline double pow_(double x, double y) { return Sleef_finz_powd1_u10purecfma(x, y); }
-
-template <class T>
-T float_op(Scalar op, T a, T b, T c, T k) {
-  const T one = 1, half = T(0.5), root = T(0.79788456080286536);
-  auto cdf = [&] { return half * (one + erf_(a * T(0.70710678118654752))); };
-  auto logistic = [&] { return one / (one + exp_(-a)); };
-  auto bent = [&] { return tanh_(root * (a + T(0.044715) * (a * a * a))); };
-  switch (op) {
-    case Scalar::copy: return a;
-    case Scalar::constant: return k;
-    case Scalar::add: return a + b;
-    case Scalar::subtract: return a - b;
-    case Scalar::multiply: return a * b;
-    case Scalar::divide: return a / b;
-    case Scalar::minimum: return smaller(a, b);
-    case Scalar::maximum: return -smaller(-a, -b);
-    case Scalar::power: return pow_(a, b);
-    case Scalar::remainder: {
-      T r = std::fmod(a, b);
-      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-    }
-    case Scalar::negative: return -a;
-    case Scalar::absolute: return std::fabs(a);
-    case Scalar::exp: return exp_(a);
-    case Scalar::expm1: return expm1_(a);
-    case Scalar::log: return log_(a);
-    case Scalar::log1p: return log1p_(a);
-    case Scalar::sqrt: return std::sqrt(a);
-    case Scalar::rsqrt: return one / std::sqrt(a);
-    case Scalar::reciprocal: return one / a;
-    case Scalar::sin: return sin_(a);
-    case Scalar::cos: return cos_(a);
-    case Scalar::tanh: return tanh_(a);
-    case Scalar::erf: return erf_(a);
-    case Scalar::sigmoid: return logistic();
-    case Scalar::softplus: return (a < 0 ? T(0) : a) + log1p_(exp_(-std::fabs(a)));
-    case Scalar::sign: return a > 0 ? one : a < 0 ? -one : a;
-    case Scalar::floor: return std::floor(a);
-    case Scalar::ceil: return std::ceil(a);
-    case Scalar::relu: return std::isnan(a) ? a : a > 0 ? a : T(0);
-    case Scalar::gelu: return a * cdf();
-    case Scalar::gelu_gradient: return cdf() + a * (exp_(a * a * T(-0.5)) * T(0.39894228040143268));
-    case Scalar::gelu_tanh: return half * a * (one + bent());
-    case Scalar::gelu_tanh_gradient: {
-      T t = bent(), slope = root * (one + T(0.134145) * (a * a));
-      return half * (one + t) + half * a * (one - t * t) * slope;
-    }
-    case Scalar::silu: return a * logistic();
-    case Scalar::silu_gradient: return logistic() * (one + a * (one - logistic()));
-    case Scalar::scale: return a * k;
-    case Scalar::offset: return a + k;
-    case Scalar::less: return a < b;
-    case Scalar::less_equal: return a <= b;
-    case Scalar::greater: return a > b;
-    case Scalar::greater_equal: return a >= b;
-    case Scalar::equal: return a == b;
-    case Scalar::not_equal: return a != b;
-    case Scalar::logical_and: return a != 0 && b != 0;
-    case Scalar::logical_or: return a != 0 || b != 0;
-    case Scalar::logical_not: return a == 0;
-    case Scalar::is_finite: return std::isfinite(a);
-    case Scalar::select: return a != 0 ? b : c;
-  }
-  return 0;
-}
-
-// Exact in 64 bits, then wrapped to 32; only what integers can do.
-inline double integer_op(Scalar op, int64_t a, int64_t b, int64_t c, int64_t k) {
-  int64_t y = 0;
-  switch (op) {
-    case Scalar::add: y = a + b; break;
-    case Scalar::subtract: y = a - b; break;
-    case Scalar::multiply: y = a * b; break;
-    case Scalar::divide: y = b == 0 ? 0 : a / b; break;
-    case Scalar::remainder: y = b == 0 ? 0 : ((a % b) + b) % b; break;
-    case Scalar::scale: y = a * k; break;
-    case Scalar::offset: y = a + k; break;
-    case Scalar::negative: y = -a; break;
-    case Scalar::absolute: y = a < 0 ? -a : a; break;
-    case Scalar::select: y = a != 0 ? b : c; break;
-    default: y = static_cast<int64_t>(float_op<double>(op, double(a), double(b), double(c), double(k)));
-  }
-  return static_cast<int32_t>(static_cast<uint64_t>(y));
-}
-
-inline double step_value(const BodyStep& s, double a, double b, double c, const std::array<DType, 3>& from) {
+inline double step_value(const BodyStep& s, double a, double b, double c,
+                         const std::array<DType, 3>& from) {
   auto is_float = [](DType t) { return t == DType::f32 || t == DType::bf16; };
   const bool truth = s.op >= Scalar::less && s.op <= Scalar::is_finite;
   bool wide = !truth && s.type == DType::f64, real = !truth && is_float(s.type);
@@ -219,14 +109,15 @@ inline double step_value(const BodyStep& s, double a, double b, double c, const 
     return rounded(s.type, DType::f64, float_op<double>(s.op, first, b, c, s.immediate));
   if (real)
     return rounded(s.type, truth ? DType::boolean : DType::f32,
-                   static_cast<double>(float_op<float>(s.op, float(first), float(b), float(c), float(s.immediate))));
+                   static_cast<double>(float_op<float>(s.op, float(first), float(b), float(c),
+                                                       float(s.immediate))));
   return rounded(s.type, DType::i32,
                  integer_op(s.op, int64_t(first), int64_t(b), int64_t(c), int64_t(s.immediate)));
 }
 
 // All registers of a body at one index; `dtypes` gets what each holds.
-inline std::vector<double> registers_at(const KernelCall& call, const std::vector<Buffer>& in, const Index& at,
-                                        std::vector<DType>* dtypes = nullptr) {
+inline std::vector<double> registers_at(const KernelCall& call, const std::vector<Buffer>& in,
+                                        const Index& at, std::vector<DType>* dtypes = nullptr) {
   std::vector<double> reg;
   std::vector<DType> type;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -236,7 +127,8 @@ inline std::vector<double> registers_at(const KernelCall& call, const std::vecto
   for (const BodyStep& s : call.body.steps) {
     auto value = [&](int r) { return r < 0 ? 0.0 : reg[static_cast<size_t>(r)]; };
     auto dtype = [&](int r) { return r < 0 ? DType::boolean : type[static_cast<size_t>(r)]; };
-    reg.push_back(step_value(s, value(s.a), value(s.b), value(s.c), {dtype(s.a), dtype(s.b), dtype(s.c)}));
+    reg.push_back(
+        step_value(s, value(s.a), value(s.b), value(s.c), {dtype(s.a), dtype(s.b), dtype(s.c)}));
     type.push_back(s.type);
   }
   if (dtypes)
@@ -246,7 +138,8 @@ inline std::vector<double> registers_at(const KernelCall& call, const std::vecto
 
 // f(at) for every index of the dims, the last one fastest; other entries of `at` stay.
 template <class F>
-void for_each(const std::vector<DimId>& dims, const std::vector<int64_t>& size, Index& at, F f, size_t i = 0) {
+void for_each(const std::vector<DimId>& dims, const std::vector<int64_t>& size, Index& at, F f,
+              size_t i = 0) {
   if (i == dims.size())
     return f(at);
   int64_t& k = at[static_cast<size_t>(dims[i].index)];
@@ -262,7 +155,8 @@ inline void map(const KernelCall& call, const std::vector<Buffer>& in, std::vect
     auto reg = registers_at(call, in, i, &dtypes);
     for (size_t r = 0; r < out.size(); ++r) {
       const size_t k = static_cast<size_t>(call.body.results[r]);
-      set(call.results[r].dtype, out[r], position(call.results[r], i), rounded(call.results[r].dtype, dtypes[k], reg[k]));
+      set(call.results[r].dtype, out[r], position(call.results[r], i),
+          rounded(call.results[r].dtype, dtypes[k], reg[k]));
     }
   });
 }
@@ -308,7 +202,8 @@ struct Reduction {
     Index within{};
     for_each(dims, size, within, [&](const Index& i) {
       for (size_t d = 0; d < dims.size(); ++d)
-        at[static_cast<size_t>(dims[d].index)] = block[d] * size[d] + i[static_cast<size_t>(dims[d].index)];
+        at[static_cast<size_t>(dims[d].index)] =
+            block[d] * size[d] + i[static_cast<size_t>(dims[d].index)];
       T& c = chain[static_cast<size_t>(n++ % 16)];
       c = fold(c, static_cast<T>(registers_at(call, in, at)[reg]));
     });
@@ -336,9 +231,14 @@ struct Reduction {
 template <class T>
 void reduce_as(const KernelCall& call, const std::vector<Buffer>& in, Buffer& out, DType held) {
   const std::string name = call.attrs.get_or<std::string>("reduction", "sum");
-  const T top = std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
+  const T top =
+      std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
   const T low = std::is_integral_v<T> ? std::numeric_limits<T>::lowest() : -top;
-  Reduction<T> sum{call, in, call.body.results.empty() ? 0 : static_cast<size_t>(call.body.results[0]), {}, T(-0.0)};
+  Reduction<T> sum{call,
+                   in,
+                   call.body.results.empty() ? 0 : static_cast<size_t>(call.body.results[0]),
+                   {},
+                   T(-0.0)};
   sum.fold = [](T a, T b) { return static_cast<T>(a + b); };
   if (name != "sum") {
     const bool max = name == "max";
@@ -353,14 +253,16 @@ void reduce_as(const KernelCall& call, const std::vector<Buffer>& in, Buffer& ou
   Index at{};
   const View& r = call.results[0];
   for_each(r.dims, r.size, at, [&](const Index& i) {
-    set(r.dtype, out, position(r, i), rounded(r.dtype, held, static_cast<double>(sum.folded(i, {}))));
+    set(r.dtype, out, position(r, i),
+        rounded(r.dtype, held, static_cast<double>(sum.folded(i, {}))));
   });
 }
 
 inline void reduce(const KernelCall& call, const std::vector<Buffer>& in, Buffer& out) {
   std::vector<DType> dtypes;
   registers_at(call, in, {}, &dtypes);
-  const DType value = dtypes[call.body.results.empty() ? 0 : static_cast<size_t>(call.body.results[0])];
+  const DType value =
+      dtypes[call.body.results.empty() ? 0 : static_cast<size_t>(call.body.results[0])];
   const DType result = call.results[0].dtype;
   auto any = [&](DType t) { return value == t || result == t; };
   if (any(DType::f64))
