@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t chunk_terms = 512;         // of the sum, packed at a time
 constexpr int64_t strip_columns = 1024;      // of a streamed block, at most
 constexpr int64_t least_strip = 256;
+constexpr int64_t rarely_reused = 4;         // rows
 constexpr int64_t small_work = 256 << 10;    // multiply-adds not worth cutting further
 constexpr int64_t blocks_per_thread = 3;     // so that threads end at about the same time
 
@@ -73,7 +74,9 @@ Grid Blocking::cut(int64_t rows, int64_t columns) const {
 
 Grid Blocking::tiles(int threads) const {
   int64_t down = std::min(divided_up(c.rows, height), most_rows / height);
-  int64_t across = divided_up(std::min(c.columns, most_columns), tile_lanes);
+  // What few rows hardly use again must still be in a near cache when they do.
+  const int64_t wide = c.rows <= rarely_reused ? 2 * tile_lanes : most_columns;
+  int64_t across = divided_up(std::min(c.columns, wide), tile_lanes);
   while (down * across > 1) {
     const Grid grid = cut(down * height, across * tile_lanes);
     const bool enough = threads == 1 || grid.blocks(c.batch) >= blocks_per_thread * threads ||

@@ -120,8 +120,8 @@ inline Four<float> load_four(const Bf16* p) {
 
 // ---- packing ----
 
-constexpr int64_t copied_together = 8;  // k of one visit to a panel, where rows are consecutive
-constexpr int64_t fetched_ahead = 32;   // elements along k, where they are transposed
+constexpr int64_t copied_together = 8;       // k of one visit to a panel, where rows are consecutive
+constexpr int64_t transposed_together = 64;  // k of one visit to four rows, otherwise
 
 template <class T, class Src>
 void pack_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0, int64_t k1, T* panel) {
@@ -180,7 +180,7 @@ inline void transpose_four(const Src* source, const int64_t* row, T* to, int64_t
   *reinterpret_cast<Four<T>*>(to + 3 * to_stride) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
 
-// Rows whose elements follow each other along k. A whole cache line of four rows is used before the
+// Rows whose elements follow each other along k. Whole cache lines of four rows are used before the
 // next four, as rows a power of two apart evict each other; a last group that is not full overlaps
 // the one before it.
 template <class T, class Src>
@@ -188,13 +188,14 @@ void transpose_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0,
                      T* panel) {
   const Src* source = static_cast<const Src*>(p.source);
   const int64_t whole = k0 + (k1 - k0) / 4 * 4;
-  for (int64_t k = k0; k < whole; k += 16)
+  for (int64_t k = k0; k < whole; k += transposed_together)
     for (int64_t group = 0; group < rows; group += 4) {
       const int64_t r = group + 4 <= rows ? group : rows - 4;
       const int64_t* row = p.rows + first + r;
       for (int64_t i = 0; i < 4; ++i)
-        __builtin_prefetch(source + row[i] + k + fetched_ahead);
-      for (int64_t i = k; i < whole && i < k + 16; i += 4)
+        for (int64_t l = 0; l < transposed_together; l += 64 / static_cast<int64_t>(sizeof(Src)))
+          __builtin_prefetch(source + row[i] + k + transposed_together + l);
+      for (int64_t i = k; i < whole && i < k + transposed_together; i += 4)
         transpose_four(source + i, row, panel + i * p.width + r, p.width);
     }
   for (int64_t k = k0; k < whole; ++k)
