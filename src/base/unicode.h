@@ -12,7 +12,9 @@ struct CodePoint {
   size_t bytes = 0;  // 0: the text does not start with valid UTF-8
 };
 
-inline bool is_continuation_byte(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+inline bool is_continuation_byte(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
 
 // The first code point of a text that is not empty. Overlong forms, surrogates and values above
 // U+10FFFF are invalid (RFC 3629).

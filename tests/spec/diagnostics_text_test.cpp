@@ -10,7 +10,8 @@ namespace {
 std::string show(const std::string& line, SourceSpan where, std::string message = "wrong") {
   Sources sources;
   where.file = sources.add("a.yaml", line);
-  return render_text(sources, Diagnostic{Code::spec_type, std::move(message), where, {}, {}}, false);
+  return render_text(sources, Diagnostic{Code::spec_type, std::move(message), where, {}, {}},
+                     false);
 }
 
 }  // namespace
@@ -22,10 +23,12 @@ TEST_CASE("A diagnostic looks like this") {
     text += "#\n";
   text += "layout:\n  batch: data\n  d_model: data\n";
   int file = sources.add("specs/gpt.yaml", text);
-  Diagnostic d{Code::layout_axis_reused, "axis 'data' already splits 'batch'", {file, 14, 12, 4}, {}, {}};
+  Diagnostic d{
+      Code::layout_axis_reused, "axis 'data' already splits 'batch'", {file, 14, 12, 4}, {}, {}};
   d.notes.emplace_back(SourceSpan{file, 13, 10, 4}, "'batch' is split over 'data' here");
   d.help = "make this rule soft: `d_model: data?`";
-  CHECK(render_text(sources, d, false) == R"(specs/gpt.yaml:14:12: error: axis 'data' already splits 'batch' [layout.axis-reused]
+  CHECK(render_text(sources, d, false) ==
+        R"(specs/gpt.yaml:14:12: error: axis 'data' already splits 'batch' [layout.axis-reused]
    14 |   d_model: data
       |            ^~~~
 specs/gpt.yaml:13:10: note: 'batch' is split over 'data' here
@@ -46,11 +49,13 @@ TEST_CASE("Tabs and wide characters keep the caret in place") {
       |        ^~
 )");
   // e + combining accent is one column
-  CHECK(show("e\xcc\x81: x", {0, 1, 5, 1}) == "a.yaml:1:5: error: wrong [spec.type]\n    1 | e\xcc\x81: x\n      |    ^\n");
+  CHECK(show("e\xcc\x81: x", {0, 1, 5, 1}) ==
+        "a.yaml:1:5: error: wrong [spec.type]\n    1 | e\xcc\x81: x\n      |    ^\n");
 }
 
 TEST_CASE("Nothing of a spec moves the cursor") {
-  std::string shown = show("a: \x1b[2Jb\xe2\x80\xaex\xff", {0, 1, 4, 30}, "not '\x1b[31m\nred\x9b'");
+  std::string shown =
+      show("a: \x1b[2Jb\xe2\x80\xaex\xff", {0, 1, 4, 30}, "not '\x1b[31m\nred\x9b'");
   CHECK(shown == R"(a.yaml:1:4: error: not '�[31m red�' [spec.type]
     1 | a: �[2Jb�x�
       |    ^~~~~~~~
@@ -59,9 +64,9 @@ TEST_CASE("Nothing of a spec moves the cursor") {
 
 TEST_CASE("Long lines and messages are cut around what matters") {
   std::string line = "a: [" + std::string(500, 'x') + "!" + std::string(500, 'y') + "]";
-  CHECK(show(line, {0, 1, 505, 1}) ==
-        "a.yaml:1:505: error: wrong [spec.type]\n    1 | …" + std::string(33, 'x') + "!" +
-            std::string(64, 'y') + "…\n      | " + std::string(34, ' ') + "^\n");
+  CHECK(show(line, {0, 1, 505, 1}) == "a.yaml:1:505: error: wrong [spec.type]\n    1 | …" +
+                                          std::string(33, 'x') + "!" + std::string(64, 'y') +
+                                          "…\n      | " + std::string(34, ' ') + "^\n");
   CHECK(show("x", {0, 1, 1, 1}, std::string(100000, 'm')).size() < 3000);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("Expressions have exact values") {
       {"-b + a", 7},
       {"ceil(a / b)", 3},
       {"ceil(a / 4)", 3},
-      {"ceil(10 * 0.1)", 1},         // exact: 1, not 2
+      {"ceil(10 * 0.1)", 1},  // exact: 1, not 2
       {"ceil(3 * 1.1)", 4},
       {"ceil(a * $factor / b)", 3},  // 15 / 5
       {"ceil(ceil(a / b) / 2)", 2},
@@ -118,7 +118,8 @@ TEST_CASE("Expressions without a value say why and where") {
 }
 
 TEST_CASE("The dims of a spec refer to each other in any order") {
-  Reading r = read_lines("dims: {d_head: d_model / heads, d_model: 60, heads: 6, d_ff: 4 * d_model}\n");
+  Reading r =
+      read_lines("dims: {d_head: d_model / heads, d_model: 60, heads: 6, d_ff: 4 * d_model}\n");
   REQUIRE_FALSE(r.diagnostics.has_errors());
   CHECK(r.spec.buildable);
   Diagnostics diagnostics;
@@ -148,7 +149,8 @@ TEST_CASE("The first entry of a name wins in the table") {
 TEST_CASE("Cycles, unknown dims and long chains of dims are reported once") {
   Reading cycle = read_lines("dims: {a: b, b: c + 1, c: a}\n");
   REQUIRE(cycle.diagnostics.all().size() == 1);
-  CHECK(cycle.diagnostics.all()[0].message == "these sizes depend on themselves: 'a' → 'b' → 'c' → 'a'");
+  CHECK(cycle.diagnostics.all()[0].message ==
+        "these sizes depend on themselves: 'a' → 'b' → 'c' → 'a'");
   CHECK(Reading::at(cycle.diagnostics.all()[0].where) == "3:11");
   CHECK_FALSE(cycle.spec.buildable);
 

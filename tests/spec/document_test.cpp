@@ -14,7 +14,8 @@ const char* const base =
     "mtf: 1\nname: base\nmodel: {use: a, with: {x: 1}}\n"
     "dims: {batch: 8, n: 4}\nmesh: {data: 2, model: 2}\nlayout: {batch: data, n: model}\n"
     "data: {text: t/*.txt, validation: 0.1}\n"
-    "train:\n  steps: 10\n  optimizer: {adamw: {learning_rate: 0.1, weight_decay: 0.5}}\n  seed: 7\n";
+    "train:\n  steps: 10\n  optimizer: {adamw: {learning_rate: 0.1, weight_decay: 0.5}}\n  seed: "
+    "7\n";
 
 Reading extended(const std::string& text, const std::vector<std::string>& sets = {}) {
   write_file("base.yaml", base);
@@ -26,7 +27,8 @@ Reading extended(const std::string& text, const std::vector<std::string>& sets =
 TEST_CASE("Maps merge; choices, lists, mesh and layout are replaced whole; null removes") {
   Reading r = extended(
       "extends: base.yaml\nname: child\nmodel: {steps: []}\ndims: {n: 6, k: 2}\nmesh: {all: 4}\n"
-      "layout: {batch: all}\ntrain: {steps: 20, optimizer: {sgd: {learning_rate: 1}}, seed: null}\n");
+      "layout: {batch: all}\ntrain: {steps: 20, optimizer: {sgd: {learning_rate: 1}}, seed: "
+      "null}\n");
   INFO(r.text());
   REQUIRE(r.diagnostics.all().empty());
   const Spec& s = r.spec;
@@ -81,9 +83,9 @@ TEST_CASE("Chains of extends that lead nowhere") {
 }
 
 TEST_CASE("Overrides replace the node they name") {
-  Reading r = extended(base, {"train.steps=99", "train.optimizer.adamw.weight_decay=0", "mesh.model=4",
-                              "train.checkpoint.every=5", "dims.n=2*batch", "model.with.x=3",
-                              "train.seed=null"});
+  Reading r = extended(
+      base, {"train.steps=99", "train.optimizer.adamw.weight_decay=0", "mesh.model=4",
+             "train.checkpoint.every=5", "dims.n=2*batch", "model.with.x=3", "train.seed=null"});
   INFO(r.text());
   REQUIRE(r.diagnostics.all().empty());
   CHECK(r.spec.train->steps == 99);
@@ -105,7 +107,8 @@ TEST_CASE("Overrides replace the node they name") {
 }
 
 TEST_CASE("Overrides of one layout rule") {
-  Reading r = extended(base, {"layout.n=\"model?\"", "layout.k=model?", "layout.limits.gather=1KiB"});
+  Reading r =
+      extended(base, {"layout.n=\"model?\"", "layout.k=model?", "layout.limits.gather=1KiB"});
   INFO(r.text());
   REQUIRE(r.diagnostics.all().empty());
   const LayoutRules& layout = r.spec.layout;
@@ -120,7 +123,8 @@ TEST_CASE("Overrides of one layout rule") {
   Reading removed = extended(base, {"layout.n=null"});
   CHECK(removed.spec.layout.rules.size() == 1);
   CHECK_FALSE(removed.diagnostics.has_errors());
-  Reading list = read_lines("mesh: {a: 2, b: 2}\nlayout: [{x: a}, {y: b}, {x: b}]\n", {"layout.x=[a, b]"});
+  Reading list =
+      read_lines("mesh: {a: 2, b: 2}\nlayout: [{x: a}, {y: b}, {x: b}]\n", {"layout.x=[a, b]"});
   REQUIRE(list.spec.layout.rules.size() == 2);  // one rule in the place of the two
   CHECK(list.spec.layout.rules[0].axes.size() == 2);
   Reading fresh = read_lines("mesh: {a: 2}\n", {"layout.x=a"});
@@ -136,12 +140,14 @@ TEST_CASE("Overrides that cannot be") {
     return std::string(id_of(d.code)) + " " + std::to_string(d.where.column) + " " + d.message;
   };
   CHECK(first("train.steps") == "spec.type 1 expected KEY=VALUE, such as train.steps=10");
-  CHECK(first("train..steps=1") == "spec.type 7 expected keys with dots between them, such as train.steps");
+  CHECK(first("train..steps=1") ==
+        "spec.type 7 expected keys with dots between them, such as train.steps");
   CHECK(first("train.steps.x=1") == "spec.type 13 'steps' is the number 10 here; it has no 'x'");
   CHECK(first("train.steps={a: ") ==
         "yaml.unsupported 13 a list or map cannot be a key; is its closing bracket missing?");
   CHECK(first("trian.steps=10") == "spec.unknown-key 1 the spec has no key 'trian'");
   CHECK(first("train.stepz=10") == "spec.unknown-key 7 train has no key 'stepz'");
-  CHECK(first("train.steps=ten") == "spec.type 13 'steps' must be an integer, at least 1, not 'ten'");
+  CHECK(first("train.steps=ten") ==
+        "spec.type 13 'steps' must be an integer, at least 1, not 'ten'");
   CHECK(first("layout.n=modle") == "layout.unknown-axis 10 the mesh has no axis 'modle'");
 }

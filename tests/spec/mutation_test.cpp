@@ -36,19 +36,67 @@ class Mutator {
 
  private:
   void mutate(std::string& text) {
-    static const std::vector<std::string> tokens = {
-        "{", "}", "[", "]", ":", ": ", ",", "\n", "  ", "\t", "\"", "'", "#", "&a ", "*a", "!!str ",
-        "<<: ", "---\n", "-", "?", "|", ">", "0", "-1", "2147483648", "9223372036854775808", "1e308",
-        "1e999", ".inf", "null", "~", "true", "010", "$x", "ceil(", "/ 0", "* 99999999999", "\xff",
-        "\xe2\x80\xae", "layers", "dims", "batch"};
+    static const std::vector<std::string> tokens = {"{",
+                                                    "}",
+                                                    "[",
+                                                    "]",
+                                                    ":",
+                                                    ": ",
+                                                    ",",
+                                                    "\n",
+                                                    "  ",
+                                                    "\t",
+                                                    "\"",
+                                                    "'",
+                                                    "#",
+                                                    "&a ",
+                                                    "*a",
+                                                    "!!str ",
+                                                    "<<: ",
+                                                    "---\n",
+                                                    "-",
+                                                    "?",
+                                                    "|",
+                                                    ">",
+                                                    "0",
+                                                    "-1",
+                                                    "2147483648",
+                                                    "9223372036854775808",
+                                                    "1e308",
+                                                    "1e999",
+                                                    ".inf",
+                                                    "null",
+                                                    "~",
+                                                    "true",
+                                                    "010",
+                                                    "$x",
+                                                    "ceil(",
+                                                    "/ 0",
+                                                    "* 99999999999",
+                                                    "\xff",
+                                                    "\xe2\x80\xae",
+                                                    "layers",
+                                                    "dims",
+                                                    "batch"};
     size_t at = below(text.size() + 1), length = below(12);
     switch (below(6)) {
-      case 0: text[at % text.size()] = static_cast<char>(random_()); break;
-      case 1: text.erase(at, length); break;
-      case 2: text.insert(at, tokens[below(tokens.size())]); break;
-      case 3: text.insert(at, text.substr(below(text.size()), below(40))); break;
-      case 4: text.replace(at, length, tokens[below(tokens.size())]); break;
-      default: text.resize(std::max<size_t>(at, 1));
+      case 0:
+        text[at % text.size()] = static_cast<char>(random_());
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(at, tokens[below(tokens.size())]);
+        break;
+      case 3:
+        text.insert(at, text.substr(below(text.size()), below(40)));
+        break;
+      case 4:
+        text.replace(at, length, tokens[below(tokens.size())]);
+        break;
+      default:
+        text.resize(std::max<size_t>(at, 1));
     }
   }
 

@@ -28,8 +28,8 @@ struct Reading {
 };
 
 inline std::string test_folder() {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() /
-                                 ("mtf_spec_test_" + std::to_string(::getpid()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("mtf_spec_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   return folder.string();
 }

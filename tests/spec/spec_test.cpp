@@ -45,8 +45,9 @@ TEST_CASE("A whole spec has its values and defaults") {
   CHECK(s.layout.gather_limit == INT64_MAX);
   REQUIRE(s.data);
   CHECK(s.data->kind == DataSpec::Kind::text);
-  CHECK(s.data->text == std::vector<std::string>{
-                            (std::filesystem::path(MTF_SPECS) / "data/text/*.txt").lexically_normal()});
+  CHECK(s.data->text ==
+        std::vector<std::string>{
+            (std::filesystem::path(MTF_SPECS) / "data/text/*.txt").lexically_normal()});
   CHECK(s.data->tokenizer == "bytes");
   CHECK(s.data->validation == 0.05);
   CHECK(s.data->batch == "batch");
@@ -140,7 +141,8 @@ TEST_CASE("Every other key has its value") {
 }
 
 TEST_CASE("Synthetic inputs and pairs") {
-  Reading r = read_lines("dims: {vocab: 256}\ndata: {synthetic: {tokens: {uniform: vocab / 2}, x: {normal: 2}}}\n");
+  Reading r = read_lines(
+      "dims: {vocab: 256}\ndata: {synthetic: {tokens: {uniform: vocab / 2}, x: {normal: 2}}}\n");
   INFO(r.text());
   REQUIRE(r.diagnostics.all().empty());
   CHECK(r.spec.data->synthetic[0].below == "vocab / 2");
@@ -167,11 +169,13 @@ TEST_CASE("bad_many.yaml: all mistakes in one go") {
 
 TEST_CASE("Scalars have one spelling") {
   auto steps = [](const std::string& value) {
-    return found(read_lines(data + "train:\n  optimizer: {sgd: {learning_rate: 0.1}}\n  steps: " + value + "\n"));
+    return found(read_lines(
+        data + "train:\n  optimizer: {sgd: {learning_rate: 0.1}}\n  steps: " + value + "\n"));
   };
   CHECK(steps("10").empty());
-  for (const char* wrong : {"010", "0o10", "0b11", "0x1F", "1_000", "1,000", "12:30:45", "3.0", "1e3",
-                            "\"10\"", "'10'", "yes", "true", "ten", "[1]", "{a: 1}", ".inf", "+5", "5-"}) {
+  for (const char* wrong :
+       {"010", "0o10", "0b11", "0x1F", "1_000", "1,000", "12:30:45", "3.0", "1e3", "\"10\"", "'10'",
+        "yes", "true", "ten", "[1]", "{a: 1}", ".inf", "+5", "5-"}) {
     INFO(wrong);
     CHECK(steps(wrong) == Found{"spec.type 6:10"});
   }
@@ -179,11 +183,13 @@ TEST_CASE("Scalars have one spelling") {
     CHECK(steps(wrong) == Found{"spec.range 6:10"});
 
   auto rate = [](const std::string& value) {
-    return found(read_lines(data + "train:\n  steps: 1\n  optimizer: {sgd: {learning_rate: " + value + "}}\n"));
+    return found(read_lines(
+        data + "train:\n  steps: 1\n  optimizer: {sgd: {learning_rate: " + value + "}}\n"));
   };
   for (const char* right : {"1", "0.5", "1e-4", "1.0e-4", "1E+2", "0"})
     CHECK(rate(right).empty());
-  for (const char* wrong : {".inf", ".nan", "inf", "nan", "010", "\"0.1\"", "yes", "1e", ".5", "1."}) {
+  for (const char* wrong :
+       {".inf", ".nan", "inf", "nan", "010", "\"0.1\"", "yes", "1e", ".5", "1."}) {
     INFO(wrong);
     CHECK(rate(wrong) == Found{"spec.type 6:36"});
   }
@@ -194,7 +200,8 @@ TEST_CASE("Scalars have one spelling") {
     CHECK(found(read_lines(std::string("hardware: ") + wrong + "\n")) == Found{"spec.type 3:11"});
   CHECK(found(read_lines("hardware: no\n")).empty());  // YAML 1.2: a string
   for (const char* wrong : {"2GB2", "-1GiB", "GiB", "2 gib", "\"2GiB\""})
-    CHECK(found(read_lines(std::string("budget: {memory: ") + wrong + "}\n")) == Found{"spec.type 3:18"});
+    CHECK(found(read_lines(std::string("budget: {memory: ") + wrong + "}\n")) ==
+          Found{"spec.type 3:18"});
   CHECK(read_lines("budget: {memory: 4096}\n").spec.memory_budget == 4096);
   CHECK(read_lines("budget: {memory: 3 MB}\n").spec.memory_budget == 3000000);
 }
@@ -202,9 +209,12 @@ TEST_CASE("Scalars have one spelling") {
 TEST_CASE("Keys that are unknown, missing or too many") {
   CHECK(found(read_lines("trian: 1\n")) == Found{"spec.unknown-key 3:1"});
   CHECK(read_lines("trian: 1\n").diagnostics.all()[0].help == "did you mean 'train'?");
-  CHECK(read_lines("xyzzy: 1\n").diagnostics.all()[0].help.starts_with("its keys are mtf, name, dims"));
+  CHECK(read_lines("xyzzy: 1\n")
+            .diagnostics.all()[0]
+            .help.starts_with("its keys are mtf, name, dims"));
   CHECK(found(read_lines(data + "train: {steps: 1}\n")) == Found{"spec.missing-key 4:1"});
-  CHECK(found(read_lines(data + "train: {steps: 1, optimizer: {}}\n")) == Found{"spec.missing-key 4:19"});
+  CHECK(found(read_lines(data + "train: {steps: 1, optimizer: {}}\n")) ==
+        Found{"spec.missing-key 4:19"});
   CHECK(found(read_lines(data + "train: {steps: 1, optimizer: {adma: {}}}\n")) ==
         Found{"spec.unknown-key 4:31"});
   CHECK(found(read_lines("data: {text: a.txt, arrays: {x: y.npy}}\n")) == Found{"spec.range 3:21"});
@@ -212,7 +222,8 @@ TEST_CASE("Keys that are unknown, missing or too many") {
   CHECK(found(read_lines(train)) == Found{"spec.missing-key 3:8"});
   CHECK(found(read_path(write_file("bare.yaml", "name: x\n"))) ==
         Found{"spec.missing-key 1:1", "spec.missing-key 1:1"});
-  CHECK(found(read_path(write_file("two.yaml", "mtf: 2\nmodel: {steps: []}\n"))) == Found{"spec.range 1:6"});
+  CHECK(found(read_path(write_file("two.yaml", "mtf: 2\nmodel: {steps: []}\n"))) ==
+        Found{"spec.range 1:6"});
   CHECK(found(read_lines("numerics: {compute: f16, exact: bitwize, blocks: 12}\n")) ==
         Found{"spec.range 3:21", "spec.range 3:33", "spec.range 3:50"});
   CHECK(found(read_lines("name: a/b\n")) == Found{"spec.range 3:7"});
@@ -225,8 +236,8 @@ TEST_CASE("Keys that are unknown, missing or too many") {
 TEST_CASE("Features that come later are named as such") {
   Reading r = read_lines(
       "storage: {optimizer: data}\nschedule: {pipeline: 1f1b}\n"
-      "layout: {rules: [], regions: {}, ops: {}}\ninfer: {beams: 4}\n" + data +
-      "train: {steps: 1, optimizer: {lion: {learning_rate: 1}}}\n");
+      "layout: {rules: [], regions: {}, ops: {}}\ninfer: {beams: 4}\n" +
+      data + "train: {steps: 1, optimizer: {lion: {learning_rate: 1}}}\n");
   CHECK(found(r) == Found{"spec.not-yet 3:1", "spec.not-yet 4:1", "spec.not-yet 5:21",
                           "spec.not-yet 5:34", "spec.not-yet 6:9", "spec.not-yet 8:31"});
   CHECK(found(read_lines("storage: null\nschedule: ~\n")).empty());
@@ -240,11 +251,13 @@ TEST_CASE("The layout is checked against the mesh") {
   CHECK(found(read_lines("mesh: {data: 2, model: 2}\nlayout: {batch: data}\n")) ==
         Found{"mesh.axis-unused 3:24"});
   CHECK(found(read_lines("mesh: {data: 0}\nlayout: {batch: data}\n")) == Found{"spec.range 3:14"});
-  CHECK(found(read_lines("mesh: {a: 1048576, b: 2}\nlayout: {n: a, m: b}\n")) == Found{"spec.range 3:20"});
+  CHECK(found(read_lines("mesh: {a: 1048576, b: 2}\nlayout: {n: a, m: b}\n")) ==
+        Found{"spec.range 3:20"});
   CHECK(found(read_lines("layout: {batch: data}\n")) == Found{"layout.unknown-axis 3:17"});
   // The outer layout is read again for a mesh of infer's own.
-  Reading r = read_lines("mesh: {data: 2, model: 4}\nlayout: {n: data, m: model}\n"
-                         "infer: {mesh: {model: 2, data: 1}}\n");
+  Reading r = read_lines(
+      "mesh: {data: 2, model: 4}\nlayout: {n: data, m: model}\n"
+      "infer: {mesh: {model: 2, data: 1}}\n");
   CHECK(found(r).empty());
   REQUIRE(r.spec.infer.layout.rules.size() == 1);
   CHECK(r.spec.infer.layout.rules[0].dim == "m");

@@ -63,7 +63,9 @@ TEST_CASE("Columns count code points, after a byte order mark too") {
   CHECK(where(map.find("b")->span) == "1:18+1");
   CHECK(where(p.root.entries[1].second.span) == "2:4+1");
 
-  Parsed marked = parse("\xef\xbb\xbf" "a: 1\nb: 2\n");
+  Parsed marked = parse(
+      "\xef\xbb\xbf"
+      "a: 1\nb: 2\n");
   REQUIRE_FALSE(marked.diagnostics.has_errors());
   CHECK(where(marked.root.find("a")->span) == "1:5+1");  // the mark is a code point of line 1
   CHECK(where(marked.root.find("b")->span) == "2:4+1");
@@ -165,7 +167,8 @@ TEST_CASE("The right side of an override has its place in the argument") {
 }
 
 TEST_CASE("Printed YAML reads back as the same tree") {
-  Parsed p = parse("a: {b: [1, \"2\", {c: 'x\ty', d: ~}], e: {}}\nf: [[1, 2], []]\n'g h': \"q\\\"\"\n");
+  Parsed p =
+      parse("a: {b: [1, \"2\", {c: 'x\ty', d: ~}], e: {}}\nf: [[1, 2], []]\n'g h': \"q\\\"\"\n");
   REQUIRE_FALSE(p.diagnostics.has_errors());
   std::string printed = print_yaml(p.root);
   CHECK(printed == R"(a:
