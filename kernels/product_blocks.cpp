@@ -6,7 +6,7 @@
 namespace mtf {
 namespace {
 
-constexpr int64_t chunk_terms = 512;         // of the sum, packed at a time
+constexpr int64_t chunk_terms = 256;         // of the sum, packed at a time
 constexpr int64_t strip_columns = 1024;      // of a streamed block, at most
 constexpr int64_t least_strip = 256;
 constexpr int64_t rarely_reused = 4;         // rows

@@ -10,7 +10,7 @@ constexpr int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t rounded_up(int64_t a, int64_t b) { return divided_up(a, b) * b; }
 
 inline constexpr int64_t cache_line = 64;
-inline constexpr int64_t most_rows = 192, most_columns = 512;  // of a block of tiles
+inline constexpr int64_t most_rows = 384, most_columns = 512;  // of a block of tiles
 
 // Leaves [first, first + count) are packed and walked together; `waiting` sums are left from before.
 struct Chunk {

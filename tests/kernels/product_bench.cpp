@@ -1,5 +1,5 @@
 // Speed of the product kernel against the peak of fused multiply-adds measured between its runs.
-// Usage: bench_product [portable|avx2|avx512]
+// Usage: bench_product [portable|avx2|avx512 [part of a shape's name]]
 #include <time.h>
 
 #include <atomic>
@@ -182,5 +182,6 @@ int main(int argc, char** argv) {
   };
   for (int threads : {1, 2})
     for (const Shape& s : shapes)
-      measure(s, isa, threads);
+      if (argc < 3 || std::strstr(s.what, argv[2]))
+        measure(s, isa, threads);
 }
