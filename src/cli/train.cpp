@@ -1,2 +1,168 @@
+// mtf train, mtf eval: what is printed while programs run.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
-namespace mtf { int train_command(const Options&, int, char**) { return 0; } int eval_command(const Options&, int, char**) { return 0; } }
+#include "cli/ranks.h"
+#include "cli/run_record.h"
+#include "plan/make_plan.h"
+#include "runtime/trainer.h"
+
+namespace mtf {
+namespace {
+
+volatile std::sig_atomic_t stop_asked = 0;
+void ask_stop(int) { stop_asked = 1; }
+
+std::string run_directory(const Spec& spec) {
+  return spec.train->checkpoint.directory.empty() ? "runs/" + spec.name : spec.train->checkpoint.directory;
+}
+
+// Refuses to start over in a directory that holds a run, and to resume where there is none.
+void check_directory(const std::string& directory, bool resume) {
+  const std::vector<int64_t> steps = saved_steps(directory);
+  if (resume && steps.empty())
+    throw Failure(Exit::bad_input, directory + " holds no saved step to resume from");
+  if (!resume && !steps.empty())
+    throw Failure(Exit::environment, fmt::format("{} already holds a run (step {}): continue it with --resume, or name "
+                                                 "another with --set train.checkpoint.directory=...", directory, steps[0]));
+}
+
+std::string left(double seconds) {
+  const auto s = static_cast<int64_t>(seconds + 0.5);
+  return s < 100 ? fmt::format("{} s", s) : s < 6000 ? fmt::format("{} min", (s + 30) / 60) : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+// The progress line, and a line of metrics.jsonl for each step.
+class Progress {
+ public:
+  Progress(const Spec& spec, const Plan& plan, RunRecord& record, bool speaks)
+      : spec_(spec), record_(record), speaks_(speaks), entries_(spec.data && spec.data->kind == DataSpec::Kind::text ? "tokens" : "entries") {
+    for (size_t i = 0; i < plan.programs.size(); ++i)
+      for (const Instruction& instruction : plan.programs[i].program.code)
+        flops_ += static_cast<double>(plan.runs_per_step[i]) * instruction.flops;
+  }
+
+  void step(const StepReport& r) {
+    record_.step(r);
+    seconds_ += r.seconds;
+    counted_ += r.entries;
+    ++steps_;
+    const bool due = r.step == 1 || r.step == r.steps || r.step % spec_.train->log_every == 0 || r.skipped;
+    if (!speaks_ || !due)
+      return;
+    const double each = seconds_ / static_cast<double>(steps_);
+    fmt::print("step {:>{}}/{}  loss {:.4f}  {:.0f} {}/s  {:.1f} GFLOP/s a rank  {} left{}\n", r.step,
+               std::to_string(r.steps).size(), r.steps, r.loss, counted_ / seconds_, entries_, flops_ / each / 1e9,
+               left(each * static_cast<double>(r.steps - r.step)), r.skipped ? "  skipped: not finite" : "");
+    std::fflush(stdout);
+    seconds_ = counted_ = 0;
+    steps_ = 0;
+  }
+
+  void evaluated(const EvalReport& r) {
+    record_.evaluated(r);
+    if (!speaks_)
+      return;
+    fmt::print("step {}  held-out loss {:.4f}", r.step, r.loss);
+    if (!std::isnan(r.accuracy))
+      fmt::print("  accuracy {:.2f} %", 100 * r.accuracy);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+
+ private:
+  const Spec& spec_;
+  RunRecord& record_;
+  bool speaks_;
+  std::string_view entries_;
+  double flops_ = 0, seconds_ = 0, counted_ = 0;
+  int64_t steps_ = 0;
+};
+
+int train_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan) {
+  const Feed feed(spec, plan, plan.find("accumulate")->program, spec.train->microbatches);
+  const std::string directory = run_directory(spec);
+  if (rank.first())
+    check_directory(directory, o.resume);
+  rank.communicator->barrier();
+  Session session(plan, *rank.backend, *rank.communicator);
+  RunRecord record(rank.first() ? directory : "", spec, plan, o.resume);
+  Progress progress(spec, plan, record, rank.first());
+  if (rank.first())
+    fmt::print("{} on {}: {} parameters, {} a rank, plan {:016x}\n", spec.name, plan.mesh.to_string(),
+               with_commas(record.parameters()), in_bytes(session.device().allocated_bytes()), plan.digest);
+  Listener listener;
+  listener.step = [&](const StepReport& r) { progress.step(r); };
+  listener.evaluated = [&](const EvalReport& r) { progress.evaluated(r); };
+  listener.resumed = [&](int64_t step) {
+    if (rank.first())
+      fmt::print("resumed after step {} of {}\n", step, directory);
+  };
+  listener.stop = [] { return stop_asked != 0; };
+  std::signal(SIGUSR1, ask_stop);
+  std::signal(SIGTERM, ask_stop);
+  const int64_t done = train(session, {spec, feed, directory, record.run_id(), o.resume}, listener);
+  record.finish(session);
+  if (rank.first())
+    fmt::print("saved step {} in {}\n", done, directory);
+  return static_cast<int>(done < spec.train->steps ? Exit::stopped : Exit::ok);
+}
+
+int eval_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan) {
+  const Feed feed(spec, plan, plan.find("eval")->program, 1);
+  Session session(plan, *rank.backend, *rank.communicator);
+  if (!plan.resident.list.empty()) {
+    const std::string path = !o.checkpoint.empty() || !spec.train ? o.checkpoint : run_directory(spec);
+    load(session, Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size()), false);
+  }
+  const EvalReport r = evaluate(session, feed, 0);
+  if (rank.first()) {
+    fmt::print("loss {:.6f}  perplexity {:.4f}", r.loss, std::exp(r.loss));
+    if (!std::isnan(r.accuracy))
+      fmt::print("  accuracy {:.2f} %", 100 * r.accuracy);
+    fmt::print("  over {:.0f} entries\n", r.entries);
+  }
+  return 0;
+}
+
+int run_job(const Options& o, Job job, int argc, char** argv,
+            const std::function<int(Rank&, const Spec&, const Plan&)>& body) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  Sources sources;
+  Diagnostics diagnostics;
+  const Spec spec = read_spec(sources, o.specs[0], o.overrides, diagnostics);
+  if (job == Job::train && !spec.train && !diagnostics.has_errors())
+    diagnostics.add({Code::spec_missing_key, "this spec has no `train:`, so there is nothing to train", spec.span("name"),
+                     {}, "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});
+  const std::optional<Plan> plan = make_plan(spec, sources, job, diagnostics);
+  int code = speaks() ? print_diagnostics(sources, diagnostics, o) : static_cast<int>(diagnostics.has_errors() ? Exit::spec : Exit::ok);
+  if (!plan || diagnostics.has_errors())
+    return code;
+  std::optional<Rank> rank = join_ranks(o, plan->mesh, argc, argv, code);
+  if (!rank)
+    return code;
+  return run_rank(*rank, [&] { return body(*rank, spec, *plan); });
+}
+
+}  // namespace
+
+int train_command(const Options& o, int argc, char** argv) {
+  return run_job(o, Job::train, argc, argv,
+                 [&](Rank& rank, const Spec& spec, const Plan& plan) { return train_rank(rank, o, spec, plan); });
+}
+
+int eval_command(const Options& o, int argc, char** argv) {
+  return run_job(o, Job::eval, argc, argv,
+                 [&](Rank& rank, const Spec& spec, const Plan& plan) { return eval_rank(rank, o, spec, plan); });
+}
+
+}  // namespace mtf

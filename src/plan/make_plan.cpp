@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "model/decode.h"
 #include "model/phases.h"
 #include "ops/op.h"
 
@@ -56,6 +59,47 @@ std::vector<IdRange> id_ranges(const Graph& graph) {
   return out;
 }
 
+// ---- inference ---------------------------------------------------------------------------------
+
+// The spec as inference reads it: infer's dims, mesh and layout; one example at a time where tokens
+// are decoded; rules on the batch and on positions apply only where they divide.
+Spec for_inference(const Spec& spec, const Decoding* decoding) {
+  Spec s = spec;
+  s.dims = spec.infer.dims;
+  s.mesh = spec.infer.mesh;
+  s.layout = spec.infer.layout;
+  if (!decoding)
+    return s;
+  for (DimSpec& d : s.dims)
+    if (d.name == decoding->batch && !spec.has("infer.dims." + decoding->batch))
+      d.size = "1";
+  for (LayoutRule& rule : s.layout.rules)
+    if (rule.dim == decoding->batch || rule.dim == decoding->along)
+      for (LayoutRule::Use& use : rule.axes)
+        use.soft = true;
+  return s;
+}
+
+bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding, const Numerics& numerics,
+                   Diagnostics& diagnostics, Phases& out, LayoutRules& rules) {
+  const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, {1, false});
+  if (!model)
+    return false;
+  const Graph& forward = model->graph;
+  const int64_t length = forward[forward.find_dim(decoding.along)].size;
+  const int64_t piece = std::min(length, spec.infer.prefill > 0 ? spec.infer.prefill : 128);
+  for (const Named& o : forward.outputs)
+    if (o.name == decoding.logits)  // sampling looks at all of a token's logits
+      rules.tensors.push_back({forward[o.node].origin.scope, {}});
+  for (const auto& [name, positions] : {std::pair<const char*, int64_t>{"prefill", piece}, {"decode", 1}}) {
+    std::optional<Graph> graph = decode_graph(forward, {decoding.along, decoding.logits, positions}, diagnostics);
+    if (!graph)
+      return false;
+    out.push_back({name, std::move(*graph), positions == 1 ? 1 : 0});
+  }
+  return true;
+}
+
 void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {
   if (!spec.memory_budget)
     return;
@@ -67,7 +111,43 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
                      spec.span("budget.memory"), {}, ""});
 }
 
+std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh, const LayoutRules& rules,
+                             const Numerics& numerics, Diagnostics& diagnostics) {
+  Plan plan = plan_phases(phases, mesh, rules, numerics, diagnostics);
+  if (diagnostics.has_errors())
+    return std::nullopt;
+  for (const PhaseGraph& phase : phases)
+    if (phase.name != "init" && plan.id_ranges.empty())
+      plan.id_ranges = id_ranges(phase.graph);
+  check_budget(spec, plan, diagnostics);
+  return plan;
+}
+
+std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, const Numerics& numerics, Diagnostics& diagnostics) {
+  const std::optional<Decoding> decoding = decoding_of(spec);
+  const Spec inner = for_inference(spec, decoding ? &*decoding : nullptr);
+  LayoutRules rules = inner.layout;
+  Phases phases;
+  const bool made = decoding ? decode_phases(inner, sources, *decoding, numerics, diagnostics, phases, rules)
+                             : eval_phase(inner, sources, numerics, diagnostics, 1, phases);
+  if (!made)
+    return std::nullopt;
+  return finished(inner, phases, inner.mesh, rules, numerics, diagnostics);
+}
+
 }  // namespace
+
+std::optional<Decoding> decoding_of(const Spec& spec) {
+  const bool text = spec.data && spec.data->kind == DataSpec::Kind::text;
+  const bool ids = spec.data && spec.data->kind == DataSpec::Kind::synthetic &&
+                   std::any_of(spec.data->synthetic.begin(), spec.data->synthetic.end(),
+                               [](const SyntheticInput& i) { return i.name == "tokens"; });
+  if (!text && !ids && spec.infer.along.empty())
+    return std::nullopt;
+  auto or_else = [](const std::string& given, const char* usual) { return given.empty() ? usual : given; };
+  return Decoding{or_else(spec.infer.along, "length"), or_else(spec.infer.tokens, "tokens"),
+                  or_else(spec.infer.logits, "logits"), spec.data ? spec.data->batch : "batch"};
+}
 
 Job natural_job(const Spec& spec) { return spec.train ? Job::train : Job::eval; }
 
@@ -76,6 +156,8 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagn
     return std::nullopt;
   const Numerics numerics = numerics_of(spec.numerics);
   Phases phases;
+  if (job == Job::infer)
+    return inference_plan(spec, sources, numerics, diagnostics);
   if (job == Job::train && spec.train) {
     if (!train_phases(spec, sources, numerics, diagnostics, phases) ||
         (spec.train->eval_every > 0 && !eval_phase(spec, sources, numerics, diagnostics, 0, phases)))
@@ -83,14 +165,7 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagn
   } else if (!eval_phase(spec, sources, numerics, diagnostics, 1, phases)) {
     return std::nullopt;
   }
-  Plan plan = plan_phases(phases, spec.mesh, spec.layout, numerics, diagnostics);
-  if (diagnostics.has_errors())
-    return std::nullopt;
-  for (const PhaseGraph& phase : phases)
-    if (phase.name != "init" && plan.id_ranges.empty())
-      plan.id_ranges = id_ranges(phase.graph);
-  check_budget(spec, plan, diagnostics);
-  return plan;
+  return finished(spec, phases, spec.mesh, spec.layout, numerics, diagnostics);
 }
 
 }  // namespace mtf

@@ -105,7 +105,7 @@ class Partitioner {
       follow_input(node, layout);
     } else {
       std::vector<WalkConflict> conflicts;
-      layout.split = walk(dims_of(layout.dims), program_.mesh, rules_.for_tensor(node.origin.scope), &conflicts);
+      layout.split = walk(dims_of(layout.dims), program_.mesh, rules_.rules, &conflicts);
       conflicts_.note(node, layout.dims, conflicts, true);
     }
     for (size_t i = 0; i < layout.dims.size(); ++i)

@@ -1,0 +1,95 @@
+#include "cli/run_record.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+
+#include "base/error.h"
+#include "io/checkpoint.h"
+
+namespace mtf {
+
+RunRecord::RunRecord(const std::string& directory, const Spec& spec, const Plan& plan, bool resume)
+    : directory_(directory), run_id_(fmt::format("{:x}-{}", std::time(nullptr), getpid())), spec_(spec), plan_(plan) {
+  if (directory_.empty())
+    return;
+  std::error_code error;
+  std::filesystem::create_directories(directory_, error);
+  if (error)
+    throw Failure(Exit::environment, "cannot make the run directory " + directory_ + ": " + error.message());
+  const std::vector<int64_t> steps = saved_steps(directory_);
+  log_.emplace(directory_ + "/metrics.jsonl", resume && !steps.empty() ? steps[0] : -1);
+}
+
+int64_t RunRecord::parameters() const {
+  int64_t all = 0;
+  for (const Persistent& p : plan_.resident.list) {
+    if (p.value.storage != Storage::parameter)
+      continue;
+    int64_t n = p.value.local_elements();
+    for (const AxisList& axes : p.value.layout.split)
+      n *= plan_.mesh.size(axes);
+    all += n;
+  }
+  return all;
+}
+
+void RunRecord::step(const StepReport& r) {
+  if (!log_)
+    return;
+  Fields fields = {{"step", r.step}, {"loss", r.loss}, {"learning_rate", r.learning_rate},
+                   {"entries", r.entries}, {"seconds", r.seconds}};
+  if (!std::isnan(r.gradient_norm))
+    fields.emplace_back("gradient_norm", r.gradient_norm);
+  if (r.skipped)
+    fields.emplace_back("skipped", int64_t{1});
+  log_->append(fields);
+}
+
+void RunRecord::evaluated(const EvalReport& r) {
+  if (!log_)
+    return;
+  Fields fields = {{"step", r.step}, {"held_out_loss", r.loss}, {"entries", r.entries}};
+  if (!std::isnan(r.accuracy))
+    fields.emplace_back("accuracy", r.accuracy);
+  log_->append(fields);
+}
+
+void RunRecord::finish(Session& session) const {
+  if (directory_.empty())
+    return;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::vector<Table> tables;
+  for (const PlannedProgram& planned : plan_.programs) {
+    const Executor& e = session[planned.program.name];
+    Table table{planned.program.name, {}};
+    for (size_t i = 0; i < planned.program.code.size(); ++i) {
+      const Measured& m = e.measured()[i];
+      table.rows.push_back({{"instruction", print(planned.program, planned.program.code[i])},
+                            {"runs", m.runs},
+                            {"planned_bytes", planned.traffic[i].bytes * m.runs},
+                            {"sent_bytes", m.sent.bytes},
+                            {"planned_messages", planned.traffic[i].messages * m.runs},
+                            {"sent_messages", m.sent.messages},
+                            {"flops", planned.program.code[i].flops},
+                            {"seconds", m.seconds}});
+    }
+    tables.push_back(std::move(table));
+  }
+  write_json(directory_ + "/run.json",
+             {{"name", spec_.name},
+              {"mesh", plan_.mesh.to_string()},
+              {"digest", fmt::format("{:016x}", plan_.digest)},
+              {"planned_bytes", plan_.device_bytes(session.device().backend().team().size)},
+              {"allocated_bytes", session.device().allocated_bytes()},
+              {"peak_resident_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024}},
+             tables);
+}
+
+}  // namespace mtf

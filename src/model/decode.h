@@ -1,0 +1,24 @@
+// A forward graph -> the graph that computes only new positions along a dim T and keeps what later
+// positions need in caches. It follows from the roles of dims (language.md section 4); no model says
+// anything about decoding.
+#pragma once
+
+#include <optional>
+
+#include "base/diagnostics.h"
+#include "graph/graph.h"
+
+namespace mtf {
+
+struct DecodeOptions {
+  std::string along;       // T
+  std::string output;      // whose values at the new positions are wanted, "logits"
+  int64_t positions = 1;   // new positions of one run
+};
+
+// Scalar inputs of the result: "position" (i32), the first new position, and "count" (i32), how many
+// of the new positions are real; caches are states named "cache:STEP". Its one output keeps the name.
+// nullopt after a diagnostic that names the op which mixes positions in a way that cannot be decoded.
+std::optional<Graph> decode_graph(const Graph& forward, const DecodeOptions&, Diagnostics&);
+
+}  // namespace mtf

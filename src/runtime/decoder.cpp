@@ -1,0 +1,118 @@
+#include "runtime/decoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "runtime/sampling.h"
+
+namespace mtf {
+namespace {
+
+const Value& named(const std::vector<Program::Binding>& list, const Program& p, std::string_view name) {
+  for (const Program::Binding& b : list)
+    if (b.name == name)
+      return p[b.value];
+  CHECK(false, std::string(name));
+}
+
+int64_t elements(const Program& p, const Value& v) {
+  int64_t n = 1;
+  for (DimId d : v.type.shape.dims)
+    n *= p[d].size;
+  return n;
+}
+
+float as_float(DType type, const std::byte* at) {
+  if (type == DType::bf16) {
+    uint16_t half;
+    std::memcpy(&half, at, sizeof half);
+    const uint32_t bits = static_cast<uint32_t>(half) << 16;
+    float f;
+    std::memcpy(&f, &bits, sizeof f);
+    return f;
+  }
+  if (type == DType::f64) {
+    double d;
+    std::memcpy(&d, at, sizeof d);
+    return static_cast<float>(d);
+  }
+  float f;
+  std::memcpy(&f, at, sizeof f);
+  return f;
+}
+
+}  // namespace
+
+Decoder::Decoder(Session& session, const Decoding& decoding) : session_(session), decoding_(decoding) {
+  const Program& prefill = session["prefill"].program();
+  piece_ = elements(prefill, named(prefill.inputs, prefill, decoding.tokens));
+  for (const Dim& d : prefill.dims)
+    if (d.name == decoding.along)
+      length_ = d.size;
+  const Program& decode = session["decode"].program();
+  if (elements(decode, named(decode.inputs, decode, decoding.tokens)) != 1)
+    throw Failure(Exit::spec, "decoding takes one example at a time: leave out infer.dims." + decoding.batch + ", or make it 1");
+  logits_.resize(static_cast<size_t>(elements(decode, named(decode.outputs, decode, decoding.logits))));
+  reset();
+}
+
+void Decoder::reset() {
+  position_ = 0;
+  session_.zero("cache:");
+}
+
+void Decoder::feed(std::span<const int32_t> ids) {
+  while (ids.size() > 1) {
+    const size_t n = std::min(ids.size(), static_cast<size_t>(std::min(piece_, length_ - position_)));
+    run("prefill", ids.first(n), piece_);
+    ids = ids.subspan(n);
+  }
+  if (!ids.empty())
+    run("decode", ids, 1);
+}
+
+// One run of a program on at most `positions` ids; the rest is padding that no cache keeps.
+void Decoder::run(const char* program, std::span<const int32_t> ids, int64_t positions) {
+  Executor& e = session_[program];
+  const Program& p = e.program();
+  session_.set(program, "position", static_cast<double>(position_));
+  session_.set(program, "count", static_cast<double>(ids.size()));
+  for (const Program::Binding& b : p.inputs) {
+    if (b.name != decoding_.tokens)
+      continue;
+    const std::span<std::byte> out = e.bytes(b.value);
+    const size_t first = 0;  // positions are whole on every rank: rules on them are soft and a piece is small
+    std::memset(out.data(), 0, out.size());
+    std::memcpy(out.data(), ids.data() + first, std::min(out.size(), ids.size_bytes()));
+  }
+  e.run();
+  position_ += static_cast<int64_t>(ids.size());
+  const Value& v = named(p.outputs, p, decoding_.logits);
+  for (const Program::Binding& b : p.outputs) {
+    if (b.name != decoding_.logits)
+      continue;
+    const size_t vocabulary = logits_.size(), bytes = static_cast<size_t>(size_of(v.type.dtype));
+    const std::byte* last = e.bytes(b.value).data() + (ids.size() - 1) * vocabulary * bytes;
+    CHECK(v.local_elements() == positions * static_cast<int64_t>(vocabulary));
+    for (size_t i = 0; i < vocabulary; ++i)
+      logits_[i] = as_float(v.type.dtype, last + i * bytes);
+  }
+}
+
+void Decoder::generate(std::span<const int32_t> prompt, const Sampling& sampling, const std::function<bool(int32_t)>& token) {
+  if (prompt.empty() || static_cast<int64_t>(prompt.size()) >= length_)
+    throw Failure(Exit::bad_input, "the prompt has " + std::to_string(prompt.size()) + " tokens; it may have 1 to " +
+                                       std::to_string(length_ - 1) + ", since '" + decoding_.along + "' is " + std::to_string(length_));
+  reset();
+  feed(prompt);
+  for (int64_t n = 0; n < sampling.max_tokens && position_ < length_; ++n) {
+    const int32_t next = sample(logits_, sampling.temperature, sampling.top_k, static_cast<uint64_t>(sampling.seed), position_);
+    if (!token(next) || n + 1 == sampling.max_tokens)
+      return;
+    feed({&next, 1});
+  }
+}
+
+}  // namespace mtf

@@ -1,0 +1,102 @@
+// The two laws on the shipped specs: equal bits on every layout, and what the plan says is what runs.
+#include <catch2/catch.hpp>
+
+#include "training.h"
+
+namespace mtf {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+Sets with(Sets a, const Sets& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Trains `spec` on one rank and in every layout; all must be the same bits and as planned.
+void check_layouts(const std::string& spec, const Sets& always, const std::vector<Sets>& layouts, Machine machine = {}) {
+  const Outcome one = train_in_threads(spec, with(always, {"mesh={one: 1}", "layout={}"}));
+  INFO(one.messages);
+  REQUIRE(one.planned);
+  CHECK(one.lies == "");
+  for (const Sets& layout : layouts) {
+    const Outcome split = train_in_threads(spec, with(always, layout), machine);
+    INFO(spec << " " << layout[0] << " " << (layout.size() > 1 ? layout[1] : "") << "\n" << split.messages);
+    REQUIRE(split.planned);
+    CHECK(split.exact_sums == split.sums);
+    CHECK(split.lies == "");
+    CHECK(difference(one, split) == "");
+  }
+}
+
+TEST_CASE("two_layer.yaml is the same bits in the six layouts of the paper") {
+  check_layouts("specs/two_layer.yaml", {"train.steps=3", "dims.batch=128", "dims.io=64", "dims.hidden=256"},
+                {{"mesh={all: 4}", "layout={batch: all}"},
+                 {"mesh={all: 4}", "layout={hidden: all}"},
+                 {"mesh={rows: 2, cols: 2}", "layout={batch: rows, hidden: cols}"},
+                 {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"},
+                 {"mesh={planes: 2, rows: 2, cols: 2}", "layout={batch: planes, io: rows, hidden: cols}"}});
+}
+
+TEST_CASE("digits_mlp.yaml is the same bits in its three layouts") {
+  check_layouts("specs/digits_mlp.yaml", {"train.steps=5", "train.eval_every=0"},
+                {{"mesh={all: 4}", "layout={batch: all}"},
+                 {"mesh={all: 4}", "layout={hidden: all}"},
+                 {"mesh={rows: 2, cols: 2}", "layout={batch: rows, hidden: cols}"}});
+}
+
+const Sets small_lm = {"train.steps=5", "train.eval_every=0", "dims.length=32", "dims.d_model=64", "dims.d_head=16",
+                       "dims.d_ff=128", "dims.layers=2"};
+const std::vector<Sets> lm_layouts = {
+    {"mesh={data: 2}", "layout={batch: data}"},
+    {"mesh={model: 2}", "layout={heads: model, d_ff: model, vocab: model}"},
+    {"mesh={model: 2}", "layout={vocab: model}"},
+    {"mesh={data: 4}", "layout={batch: data}"},
+    {"mesh={model: 4}", "layout={heads: model, d_ff: model, vocab: model, length: 'model?'}"},
+    {"mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model}"},
+    {"mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model, length: 'model?'}"},
+    {"mesh={data: 4, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model, length: 'model?'}"},
+    {"mesh={pod: 2, data: 2, model: 2}", "layout={batch: [pod, data], heads: model, d_ff: model, vocab: model}"},
+};
+
+TEST_CASE("lm_bytes.yaml is the same bits on every mesh") { check_layouts("specs/lm_bytes.yaml", small_lm, lm_layouts); }
+
+TEST_CASE("lm_bytes.yaml is the same bits with two threads a rank") {
+  check_layouts("specs/lm_bytes.yaml", small_lm, {lm_layouts[0], lm_layouts[6]}, {2, best_isa()});
+}
+
+TEST_CASE("lm_bytes.yaml is the same bits on every instruction set") {
+  for (Isa isa : {Isa::avx2, Isa::portable})
+    if (isa_available(isa))
+      check_layouts("specs/lm_bytes.yaml", with(small_lm, {"train.steps=2"}), {lm_layouts[5]}, {1, isa});
+}
+
+TEST_CASE("sizes that are no powers of two are the same bits") {
+  check_layouts("specs/lm_bytes.yaml",
+                with(small_lm, {"dims.d_model=60", "dims.heads=12", "dims.d_head=5", "dims.vocab=256", "dims.d_ff=120"}),
+                {{"mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model}"},
+                 {"mesh={model: 4}", "layout={heads: model, d_ff: model}"}});
+}
+
+TEST_CASE("microbatches are the same bits on every mesh, with both kinds of accumulation") {
+  for (const char* kind : {"reduced", "blocks"})
+    check_layouts("specs/lm_bytes.yaml",
+                  with(small_lm, {"train.steps=3", "train.microbatches=2", std::string("train.accumulate=") + kind}),
+                  {lm_layouts[0], lm_layouts[5]});
+}
+
+TEST_CASE("lm_blocks.yaml is the same bits as lm_bytes.yaml") {
+  const Outcome library = train_in_threads("specs/lm_bytes.yaml", small_lm);
+  const Outcome blocks = train_in_threads("specs/lm_blocks.yaml", small_lm);
+  REQUIRE(library.planned);
+  REQUIRE(blocks.planned);
+  CHECK(difference(library, blocks) == "");
+}
+
+TEST_CASE("bf16 computes the same bits on every mesh") {
+  check_layouts("specs/lm_bytes.yaml", with(small_lm, {"numerics={compute: bf16}", "train.steps=3"}),
+                {lm_layouts[0], lm_layouts[1], lm_layouts[6]});
+}
+
+}  // namespace
+}  // namespace mtf

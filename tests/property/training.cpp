@@ -1,0 +1,184 @@
+#include "training.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+
+#include "plan/lower.h"
+#include "runtime/thread_communicator.h"
+#include "runtime/thread_pool.h"
+#include "runtime/trainer.h"
+
+namespace mtf {
+namespace {
+
+// Counts what is allocated, and poisons nothing it does not own.
+class CountingBackend final : public Backend {
+ public:
+  explicit CountingBackend(CpuBackend& inner) : inner_(inner) {}
+  std::byte* allocate(int64_t bytes) override {
+    allocated += bytes;
+    return inner_.allocate(bytes);
+  }
+  void release(std::byte* p, int64_t bytes) override { inner_.release(p, bytes); }
+  void upload(std::byte* device, std::span<const std::byte> host) override { inner_.upload(device, host); }
+  void download(std::span<std::byte> host, const std::byte* device) override { inner_.download(host, device); }
+  Kernel prepare(const KernelCall& call) override { return inner_.prepare(call); }
+  Team& team() override { return inner_.team(); }
+
+  int64_t allocated = 0;
+
+ private:
+  CpuBackend& inner_;
+};
+
+// Copies a rank's shard into the whole tensor.
+void put_shard(const View& v, std::span<const std::byte> shard, std::vector<std::byte>& whole) {
+  size_t elements = 1;
+  for (int64_t w : v.whole)
+    elements *= static_cast<size_t>(w);
+  const auto bytes = static_cast<size_t>(size_of(v.dtype));
+  whole.resize(elements * bytes);
+  const size_t local = shard.size() / bytes;
+  for (size_t i = 0; i < local; ++i) {
+    size_t rest = i, at = 0, stride = 1;
+    for (size_t d = v.size.size(); d-- > 0;) {
+      at += (static_cast<size_t>(v.origin[d]) + rest % static_cast<size_t>(v.size[d])) * stride;
+      rest /= static_cast<size_t>(v.size[d]);
+      stride *= static_cast<size_t>(v.whole[d]);
+    }
+    std::memcpy(whole.data() + at * bytes, shard.data() + i * bytes, bytes);
+  }
+}
+
+const Program* program_with(const Plan& plan, const std::string& name) {
+  for (const PlannedProgram& p : plan.programs)
+    for (const auto* list : {&p.program.inputs, &p.program.outputs})
+      for (const Program::Binding& b : *list)
+        if (b.name == name)
+          return &p.program;
+  return nullptr;
+}
+
+class Run {
+ public:
+  Run(const Spec& spec, const Plan& plan, const Machine& machine, Outcome& outcome)
+      : spec_(spec), plan_(plan), machine_(machine), outcome_(outcome), most_(plan.programs.size()) {}
+
+  void all() {
+    run_ranks(plan_.mesh.ranks(), [this](Communicator& c) { rank(c); });
+    for (size_t p = 0; p < most_.size(); ++p)
+      for (size_t i = 0; i < most_[p].size(); ++i) {
+        const Traffic& planned = plan_.programs[p].traffic[i];
+        const int64_t runs = most_[p][i].runs;
+        if (most_[p][i].sent.bytes != planned.bytes * runs || most_[p][i].sent.messages != planned.messages * runs)
+          lie(fmt::format("sent {} bytes in {} messages, planned {} in {}, {} times: {}", most_[p][i].sent.bytes,
+                          most_[p][i].sent.messages, planned.bytes, planned.messages, runs,
+                          print(plan_.programs[p].program, plan_.programs[p].program.code[i])));
+      }
+  }
+
+ private:
+  void rank(Communicator& c) {
+    ThreadPool pool(machine_.threads);
+    CpuBackend cpu(pool.team(), machine_.isa);
+    CountingBackend backend(cpu);
+    const Feed feed(spec_, plan_, plan_.find("accumulate")->program, spec_.train->microbatches);
+    Session session(plan_, backend, c);
+    Listener listener;
+    listener.step = [&](const StepReport& r) {
+      if (c.rank() == 0)
+        outcome_.losses.push_back(r.loss);
+    };
+    train(session, {spec_, feed, "", "", false}, listener);
+    const std::lock_guard lock(mutex_);
+    if (backend.allocated != plan_.device_bytes(machine_.threads))
+      lie(fmt::format("allocated {}, planned {}", backend.allocated, plan_.device_bytes(machine_.threads)));
+    for (size_t p = 0; p < plan_.programs.size(); ++p)
+      count(session[plan_.programs[p].program.name], p);
+    for (const Persistent& p : plan_.resident.list)
+      if (p.value.storage == Storage::parameter || p.value.storage == Storage::state)
+        put_shard(view_of(*program_with(plan_, p.name), p.value, c.rank()), session.device().resident(p),
+                  outcome_.tensors[p.name]);
+  }
+
+  void count(const Executor& e, size_t p) {
+    const std::span<const Measured> measured = e.measured();
+    if (measured.size() != plan_.programs[p].program.code.size())
+      lie("not every instruction ran");
+    most_[p].resize(measured.size());
+    for (size_t i = 0; i < measured.size(); ++i) {
+      if (measured[i].runs != measured[0].runs)
+        lie("an instruction ran another number of times than its program");
+      most_[p][i].runs = measured[i].runs;
+      most_[p][i].sent.bytes = std::max(most_[p][i].sent.bytes, measured[i].sent.bytes);
+      most_[p][i].sent.messages = std::max(most_[p][i].sent.messages, measured[i].sent.messages);
+    }
+  }
+
+  void lie(const std::string& text) {
+    if (outcome_.lies.empty())
+      outcome_.lies = text;
+  }
+
+  const Spec& spec_;
+  const Plan& plan_;
+  Machine machine_;
+  Outcome& outcome_;
+  std::mutex mutex_;
+  std::vector<std::vector<Measured>> most_;  // over ranks, by program and instruction
+};
+
+}  // namespace
+
+Outcome train_in_threads(const std::string& path, const std::vector<std::string>& overrides, Machine machine) {
+  Outcome outcome;
+  Sources sources;
+  Diagnostics diagnostics;
+  std::vector<Override> sets;
+  for (const std::string& text : overrides)
+    sets.push_back({text, 1});
+  const Spec spec = read_spec(sources, path, sets, diagnostics);
+  const std::optional<Plan> plan = make_plan(spec, sources, Job::train, diagnostics);
+  for (const Diagnostic& d : diagnostics.all())
+    outcome.messages += d.message + "\n";
+  if (!plan || diagnostics.has_errors())
+    return outcome;
+  outcome.planned = true;
+  for (const PlannedProgram& p : plan->programs) {
+    outcome.sums += p.program.sums;
+    outcome.exact_sums += p.program.exact_sums;
+  }
+  Run(spec, *plan, machine, outcome).all();
+  return outcome;
+}
+
+Outcome train_text(const std::string& yaml, const std::vector<std::string>& overrides, Machine machine) {
+  const std::string path = fmt::format("/tmp/mtf-property-{}.yaml", getpid());
+  std::ofstream(path) << yaml;
+  Outcome outcome = train_in_threads(path, overrides, machine);
+  unlink(path.c_str());
+  return outcome;
+}
+
+std::string difference(const Outcome& a, const Outcome& b) {
+  if (a.losses.size() != b.losses.size())
+    return fmt::format("{} and {} steps", a.losses.size(), b.losses.size());
+  for (size_t i = 0; i < a.losses.size(); ++i)
+    if (std::bit_cast<uint64_t>(a.losses[i]) != std::bit_cast<uint64_t>(b.losses[i]))
+      return fmt::format("loss of step {}: {:.9g} and {:.9g}", i + 1, a.losses[i], b.losses[i]);
+  if (a.tensors.size() != b.tensors.size())
+    return "different tensors";
+  for (const auto& [name, bytes] : a.tensors) {
+    const auto it = b.tensors.find(name);
+    if (it == b.tensors.end() || it->second != bytes)
+      return "tensor " + name;
+  }
+  return {};
+}
+
+}  // namespace mtf
