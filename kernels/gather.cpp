@@ -1,6 +1,6 @@
 // gather: rows of x picked by ids along one dim. Each position of ids copies one row: the elements
 // of x that share its other indices. Where x holds a part of that dim, an id outside it gives the
-// absent term of a sum (-0.0, or 0 for integers), so that the sum over ranks is the lookup, exactly.
+// absent term of a sum (-0.0, or 0 for integers): the sum over ranks is the lookup, exactly.
 #include "strided.h"
 #include "table.h"
 

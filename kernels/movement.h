@@ -157,8 +157,8 @@ class Pieces {
 
 // ---- threads ----
 
-// Calls f(first, last) on ranges that cover [0, count) once, of at least `grain` items each, so that
-// small work stays on the calling thread. Allocates nothing.
+// Calls f(first, last) on ranges that cover [0, count) once, of at least `grain` items each: small
+// work stays on the calling thread. Allocates nothing.
 template <class F>
 void parallel_ranges(Team& team, int64_t count, int64_t grain, const F& f) {
   const int64_t tasks = std::min<int64_t>(count / std::max<int64_t>(grain, 1), 8 * team.size);

@@ -3,8 +3,8 @@
 //
 // Element i (its row-major index over the declared dims of the whole tensor) takes word i % 4 of
 // the block with counter (low 32 bits of i / 4, high 32 bits of i / 4, step, 0). The key, low half
-// first, is the 64-bit FNV-1a hash of the eight bytes of the seed, least significant first, followed
-// by the bytes of the path. So a number depends on (seed, step, path, i) and on nothing else.
+// first, is the 64-bit FNV-1a hash of the eight bytes of the seed, least significant byte first,
+// then the bytes of the path. So a number depends on (seed, step, path, i) and on nothing else.
 #pragma once
 
 #include <array>

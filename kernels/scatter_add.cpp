@@ -1,8 +1,7 @@
 // scatter_add, the gradient of gather: row `id` of the result is the sum of dy over the positions
-// whose id it is, in the order that the graph fixes (partitioning of the sum into blocks, a chain in
-// each, a binary tree over them), whatever the number of threads. Positions are first sorted by id
-// (counting sort in scratch), then every thread sums rows of its own.
-
+// whose id it is, in the order that the graph fixes whatever the number of threads: the sum is cut
+// into blocks, with a chain of additions in each and a binary tree over them. Positions are first
+// sorted by id (counting sort in scratch), then every thread sums rows of its own.
 #include "movement.h"
 #include "table.h"
 
@@ -10,7 +9,7 @@ namespace mtf {
 namespace {
 
 constexpr int64_t longest_chain = 256;
-constexpr int64_t piece_columns = 512;
+constexpr int64_t piece_columns = 1024;
 
 // The sum of one call, as walks. Positions of one group and one block lie along `positions`.
 struct Plan {
@@ -107,6 +106,17 @@ template <class In>
 struct Columns {
   const In* dy;
   int64_t count, stride;
+
+  template <class Acc>
+  void add_to(Acc* out, const Position& at) const {
+    const In* row = dy + at.dy;
+    if (stride == 1)  // a loop that the compiler vectorises
+      for (int64_t c = 0; c < count; ++c)
+        out[c] += static_cast<Acc>(row[c]);
+    else
+      for (int64_t c = 0; c < count; ++c)
+        out[c] += static_cast<Acc>(row[c * stride]);
+  }
 };
 
 // out = the sum over the node; false, and out untouched in meaning, if no position is in it (its
@@ -118,8 +128,7 @@ bool fold(Source& source, const TreeNode& node, const Columns<In>& columns, Acc*
   if (node.is_chain()) {
     std::fill_n(out, columns.count, Acc{0});
     while (const Position* p = source.next(node.end()))
-      for (int64_t c = 0; c < columns.count; ++c)
-        out[c] += static_cast<Acc>(columns.dy[p->dy + c * columns.stride]);
+      columns.add_to(out, *p);
     return true;
   }
   const bool has_left = fold(source, node.left(), columns, out);
@@ -196,13 +205,15 @@ class ScatterAdd {
     const int64_t ids = last - first, step = plan_.columns.step_b();
     const auto row = [&](int64_t id, const Pieces::Piece& piece) {
       auto source = source_of(id);
-      Acc sum[piece_columns];
+      Acc gathered[piece_columns];
+      Acc* to = y + piece.b + id * plan_.to.stride;
+      Acc* sum = step == 1 ? to : gathered;
       const Columns<In> columns{dy + piece.a, piece.size, plan_.columns.step_a()};
       if (!fold(source, root, columns, sum))
         std::fill_n(sum, piece.size, Acc{-0.0});
-      Acc* to = y + piece.b + id * plan_.to.stride;
-      for (int64_t c = 0; c < piece.size; ++c)
-        to[c * step] = sum[c];
+      if (step != 1)
+        for (int64_t c = 0; c < piece.size; ++c)
+          to[c * step] = sum[c];
     };
     // Items are (piece of columns, id), so that an id with many positions is shared too.
     parallel_ranges(run_.team, ids * plan_.columns.count(), 32, [&](int64_t begin, int64_t end) {

@@ -13,8 +13,22 @@ constexpr int64_t serial_bytes = 1 << 18;
 // Both sides contiguous, or one element repeated.
 bool is_run(const Extent& e) { return e.to == 1 && (e.from == 1 || e.from == 0); }
 
+// Reads and writes whole runs, by way of a buffer in which strides that are a power of two cannot
+// fight over cache lines.
+template <class T>
+void transpose_tile(const T* from, T* to, const Extent& rows, const Extent& cols) {
+  T buffer[transposed_side * transposed_side];
+  for (int64_t c = 0; c < cols.size; ++c)
+    for (int64_t r = 0; r < rows.size; ++r)
+      buffer[r * cols.size + c] = from[c * cols.from + r * rows.from];
+  for (int64_t r = 0; r < rows.size; ++r)
+    std::copy_n(buffer + r * cols.size, cols.size, to + r * rows.to);
+}
+
 template <class T>
 void copy_tile(const std::byte* from, std::byte* to, const Extent& rows, const Extent& cols) {
+  if (cols.to == 1 && !is_run(cols))
+    return transpose_tile(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), rows, cols);
   for (int64_t r = 0; r < rows.size; ++r) {
     const T* source = reinterpret_cast<const T*>(from) + r * rows.from;
     T* target = reinterpret_cast<T*>(to) + r * rows.to;

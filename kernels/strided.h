@@ -1,5 +1,5 @@
 // Copies between two dense tensors whose dims lie in different orders: the one engine behind copy,
-// slice, pad, concat, shift, write_slice and the rows of gather. Contiguous runs are copied as such,
+// slice, pad, concat, shift, write_slice and the rows of gather. Contiguous runs are copied whole,
 // transpositions tile by tile; a source stride of 0 repeats an element, which also fills.
 #pragma once
 

@@ -31,7 +31,8 @@ constexpr DType types[] = {DType::f32, DType::bf16, DType::f64, DType::i32};
 
 // Few values, so that there are ties; NaN in the floats.
 Tensor random_tensor(Random& random, DType type, const Sizes& sizes) {
-  const double values[] = {-0.0, 0.0, 1.5, -2.0, 7.0, nan, -std::numeric_limits<double>::infinity()};
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double values[] = {-0.0, 0.0, 1.5, -2.0, 7.0, nan, -infinity};
   Tensor x(type, random.shuffled({rows, over, columns}), sizes);
   x.fill([&](const Index&) {
     return type == DType::i32 ? double(random.below(9) - 4) : values[random.below(7)];

@@ -160,7 +160,8 @@ TEST_CASE("normal has the moments of the normal and of the truncated normal dist
 
 TEST_CASE("normal is rounded once from f64, in every type") {
   const Sizes sizes{3000};
-  Tensor twice(DType::f64, {a}, sizes), single(DType::f32, {a}, sizes), half(DType::bf16, {a}, sizes);
+  Tensor twice(DType::f64, {a}, sizes), single(DType::f32, {a}, sizes);
+  Tensor half(DType::bf16, {a}, sizes);
   const KernelCall call = random_call("normal", {a});
   run(prepare_normal, call, {}, twice);
   run(prepare_normal, call, {}, single);
