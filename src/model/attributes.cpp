@@ -45,8 +45,8 @@ std::optional<Attr> as_attr(std::optional<T> value) {
   return value ? std::optional<Attr>(std::move(*value)) : std::nullopt;
 }
 
-std::optional<Attr> read_attribute(const AttrDef& def, const YamlNode& node, const FindDim& find_dim,
-                                   Diagnostics& d) {
+std::optional<Attr> read_attribute(const AttrDef& def, const YamlNode& node,
+                                   const FindDim& find_dim, Diagnostics& d) {
   switch (def.kind) {
     case AttrKind::boolean: return as_attr(read_boolean(node, def.name, d));
     case AttrKind::integer: return as_attr(read_integer(node, def.name, {}, d));
@@ -81,8 +81,11 @@ Diagnostic unknown_attribute(const OpDef& op, const YamlNode::Key& key) {
   std::string help = !near.empty()   ? fmt::format("did you mean '{}'?", near)
                      : known.empty() ? fmt::format("{} takes no attributes", op.name)
                                      : fmt::format("its attributes are {}", listed(known));
-  return {Code::model_attribute, fmt::format("{} has no attribute '{}'", op.name, key.text), key.span,
-          {}, help};
+  return {Code::model_attribute,
+          fmt::format("{} has no attribute '{}'", op.name, key.text),
+          key.span,
+          {},
+          help};
 }
 
 }  // namespace
@@ -105,7 +108,8 @@ std::optional<std::vector<DimId>> read_dims(const YamlNode& node, std::string_vi
   return dims;
 }
 
-std::optional<DType> read_dtype(const YamlNode& node, std::string_view key, Diagnostics& diagnostics) {
+std::optional<DType> read_dtype(const YamlNode& node, std::string_view key,
+                                Diagnostics& diagnostics) {
   for (const auto& [name, dtype] : dtypes)
     if (node.is_scalar() && node.text == name)
       return dtype;

@@ -21,6 +21,7 @@ std::optional<std::vector<DimId>> read_dims(const YamlNode& node, std::string_vi
                                             const FindDim& find_dim, Diagnostics& diagnostics);
 
 // f32, f64, bf16, i32, u8 or bool.
-std::optional<DType> read_dtype(const YamlNode& node, std::string_view key, Diagnostics& diagnostics);
+std::optional<DType> read_dtype(const YamlNode& node, std::string_view key,
+                                Diagnostics& diagnostics);
 
 }  // namespace mtf

@@ -20,9 +20,9 @@ struct KeyRow {
 };
 
 constexpr KeyRow model_keys[] = {
-    {"with", Form::map},   {"dims", Form::map},    {"inputs", Form::map}, {"params", Form::map},
-    {"choose", Form::map}, {"blocks", Form::map},  {"steps", Form::list}, {"loss", Form::word},
-    {"outputs", Form::map}};
+    {"with", Form::map},   {"dims", Form::map},   {"inputs", Form::map},
+    {"params", Form::map}, {"choose", Form::map}, {"blocks", Form::map},
+    {"steps", Form::list}, {"loss", Form::word},  {"outputs", Form::map}};
 constexpr KeyRow block_keys[] = {
     {"takes", Form::words}, {"with", Form::map},   {"dims", Form::map},   {"local", Form::word},
     {"params", Form::map},  {"choose", Form::map}, {"steps", Form::list}, {"gives", Form::any}};
@@ -35,9 +35,8 @@ bool fits(const YamlNode& n, Form form) {
     case Form::list: return n.is_list();
     case Form::word: return n.is_scalar();
     case Form::words:
-      return n.is_scalar() || (n.is_list() && std::all_of(n.items.begin(), n.items.end(), [](auto& i) {
-                                 return i.is_scalar();
-                               }));
+      return n.is_scalar() || (n.is_list() && std::all_of(n.items.begin(), n.items.end(),
+                                                          [](auto& i) { return i.is_scalar(); }));
     case Form::any: return !n.is_list();
   }
   return false;
@@ -113,8 +112,8 @@ void ModelFiles::check(ModelFile& file) {
             "give it another name");
       continue;
     }
-    auto [it, added] =
-        file.blocks.emplace(key.text, Block{fmt::format("block '{}'", key.text), &body, &file});
+    auto [it, added] = file.blocks.emplace(
+        key.text, Block{fmt::format("block '{}'", key.text), &body, &file, key.span});
     check_block(file, it->second);
   }
 }
@@ -122,7 +121,7 @@ void ModelFiles::check(ModelFile& file) {
 const ModelFile& ModelFiles::own(const YamlNode& model) {
   own_ = std::make_unique<ModelFile>();
   own_->root = model;
-  own_->whole = {"the model", &own_->root, own_.get()};
+  own_->whole = {"the model", &own_->root, own_.get(), model.span};
   check(*own_);
   return *own_;
 }
@@ -143,7 +142,7 @@ const ModelFile* ModelFiles::library(std::string_view name, SourceSpan where) {
   auto file = std::make_unique<ModelFile>();
   file->library = true;
   file->root = parse_yaml(sources_, id, diagnostics_);
-  file->whole = {fmt::format("'{}'", name), &file->root, file.get()};
+  file->whole = {fmt::format("'{}'", name), &file->root, file.get(), file->root.span};
   check(*file);
   return library_.emplace(name, std::move(file)).first->second.get();
 }

@@ -11,20 +11,22 @@ namespace mtf {
 
 struct ModelFile;
 
-// A model, a layer or a block, all of one form: options, dims, params, choose, steps, what it gives.
+// A model, a layer or a block, all of one form: options, dims, params, choose, steps, what it
+// gives.
 struct Block {
   std::string name;  // in messages: "block 'layer'"
   const YamlNode* body = nullptr;
-  const ModelFile* file = nullptr;  // whose blocks it may use
+  const ModelFile* file = nullptr;                                  // whose blocks it may use
+  SourceSpan span;                                                  // of its name
   bool is_layer() const { return body->find("takes") != nullptr; }  // else a model
 };
 
 struct ModelFile {
   YamlNode root;
-  Block whole;                                      // the file itself
+  Block whole;  // the file itself
   std::map<std::string, Block, std::less<>> blocks;
   bool library = false;
-  bool sound = true;                                // false: mistakes were reported
+  bool sound = true;  // false: mistakes were reported
 };
 
 class ModelFiles {
@@ -46,7 +48,8 @@ class ModelFiles {
  private:
   void check(ModelFile& file);
   void check_block(ModelFile& file, const Block& block);
-  void error(ModelFile& file, Code code, SourceSpan where, std::string message, std::string help = {});
+  void error(ModelFile& file, Code code, SourceSpan where, std::string message,
+             std::string help = {});
 
   Sources& sources_;
   Diagnostics& diagnostics_;

@@ -10,19 +10,21 @@
 
 namespace mtf {
 
-// A declared parameter: becomes a leaf when something reads it. One that nothing reads does not exist.
+// A declared parameter: becomes a leaf when something reads it. One that nothing reads does not
+// exist.
 struct Declared {
   std::string path;
   const YamlNode* dims = nullptr;
   const YamlNode* init = nullptr;  // null: the default
   SourceSpan span;
-  size_t depth = 0;                // of the block that declares it, for ModelDims
+  size_t depth = 0;  // of the block that declares it, for ModelDims
   NodeId node;
-  bool failed = false;             // its declaration was reported
+  bool failed = false;  // its declaration was reported
   std::optional<Init> value;
 };
 
-// A node, a parameter, or the map that a block gives. None of them: its step failed and was reported.
+// A node, a parameter, or the map that a block gives. None of them: its step failed and was
+// reported.
 struct Value {
   NodeId node;
   Declared* parameter = nullptr;
@@ -38,7 +40,8 @@ struct Name {
   bool should_be_read = false;  // worth a warning if nothing reads it
 };
 
-// A block in progress. It sees its takes, parameters and steps, and nothing of the one that calls it.
+// A block in progress. It sees its takes, parameters and steps, and nothing of the one that calls
+// it.
 struct Frame {
   const Block& block;
   YamlNode body;      // with options replaced

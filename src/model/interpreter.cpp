@@ -24,8 +24,6 @@ Interpreter::Interpreter(const Spec& spec, Sources& sources, const Numerics& num
       files_(sources, found_) {
   builder_.training = options.training;
   builder_.seed = spec.train ? spec.train->seed : 1;
-  if (options.training)
-    builder_.step = builder_.leaf("input", "step", {{}, DType::i32});
 }
 
 std::optional<Model> Interpreter::run() {
@@ -35,7 +33,6 @@ std::optional<Model> Interpreter::run() {
   hand_over(diagnostics_);
   if (found_.has_errors())
     return std::nullopt;
-  drop_unread_step();
   for (const Declared& d : declared_)
     if (d.node.index >= 0)
       model_.parameters.push_back({d.path, d.node, d.value.value_or(Init{}), d.span});
@@ -44,20 +41,17 @@ std::optional<Model> Interpreter::run() {
   return std::move(model_);
 }
 
-// Only a model that draws random numbers has the input "step".
-void Interpreter::drop_unread_step() {
-  for (const Node& node : model_.graph.nodes)
-    if (std::find(node.inputs.begin(), node.inputs.end(), builder_.step) != node.inputs.end())
-      return;
-  std::erase_if(model_.graph.inputs, [this](const Named& n) { return n.node == builder_.step; });
-}
-
-// Copies of a block make equal mistakes, which are shown once; mistakes in library files name the
-// place in the spec that uses them.
+// Copies of a block, and the graphs of several phases, make equal mistakes, which are shown once;
+// mistakes in library files name the place in the spec that uses them.
 void Interpreter::hand_over(Diagnostics& to) {
   std::set<std::tuple<int, int, int, std::string>> seen;
+  auto first_time = [&seen](const Diagnostic& d) {
+    return seen.emplace(d.where.file, d.where.line, d.where.column, d.message).second;
+  };
+  for (const Diagnostic& d : to.all())
+    first_time(d);
   for (Diagnostic d : found_.all()) {
-    if (!seen.emplace(d.where.file, d.where.line, d.where.column, d.message).second)
+    if (!first_time(d))
       continue;
     SourceSpan user = files_.user_place(d.where);
     if (user.file != d.where.file)
@@ -78,16 +72,17 @@ void Interpreter::run_model() {
     for (const auto& [key, value] : spec_.model.entries)
       if (key.text != "use" && key.text != "with")
         report(Code::spec_unknown_key, key.span,
-              fmt::format("'{}' cannot stand beside `use:`, which takes the whole model from a "
-                          "library file", key.text));
+               fmt::format("'{}' cannot stand beside `use:`, which takes the whole model from a "
+                           "library file",
+                           key.text));
     file = files_.library(use->text, use->span);
     if (!file) {
       std::vector<std::string> names = library_names();
       std::string near = nearest(use->text, names);
       report(Code::model_unknown_name, use->span,
-            fmt::format("no library file is called '{}'", use->text),
-            near.empty() ? fmt::format("there are {}", listed(names))
-                         : fmt::format("did you mean '{}'?", near));
+             fmt::format("no library file is called '{}'", use->text),
+             near.empty() ? fmt::format("there are {}", listed(names))
+                          : fmt::format("did you mean '{}'?", near));
       return;
     }
     given = spec_.model.find("with");
@@ -98,7 +93,7 @@ void Interpreter::run_model() {
     return;
   if (file->whole.is_layer()) {
     report(Code::model_step, spec_.model.span,
-          fmt::format("{} is a layer, not a whole model; use it in a step", file->whole.name));
+           fmt::format("{} is a layer, not a whole model; use it in a step", file->whole.name));
     return;
   }
   Frame frame{file->whole, {}, "", 0, {}, {}};
@@ -112,7 +107,8 @@ void Interpreter::run_model() {
   dims_.leave();
 }
 
-// Options, dims and choices of a block. False after a mistake in the options: the body makes no sense.
+// Options, dims and choices of a block. False after a mistake in the options: the body makes no
+// sense.
 bool Interpreter::open(Frame& frame, const YamlNode* given) {
   Diagnostics mistakes;
   const YamlNode& body = *frame.block.body;
@@ -141,24 +137,42 @@ void Interpreter::close(Frame& frame) {
   for (const auto& [name, entry] : frame.names)
     if (entry.should_be_read && !entry.read)
       report(Code::model_unused, entry.span, fmt::format("nothing uses '{}'", name));
+  if (frame.block.body != &frame.block.file->root)
+    return;
+  for (const auto& [name, block] : frame.block.file->blocks)
+    if (!used_blocks_.contains(block.body))
+      report(Code::model_unused, block.span, fmt::format("nothing uses block '{}'", name));
 }
 
 void Interpreter::define(Frame& frame, const YamlNode::Key& key, Value value, bool should_be_read) {
   if (!is_name(key.text)) {
-    report(Code::model_step, key.span, fmt::format("'{}' is no name: letters, digits and _", key.text));
+    report(Code::model_step, key.span,
+           fmt::format("'{}' is no name: letters, digits and _", key.text));
     return;
   }
-  auto [it, added] = frame.names.emplace(key.text, Name{std::move(value), key.span, false,
-                                                        should_be_read});
+  auto [it, added] =
+      frame.names.emplace(key.text, Name{std::move(value), key.span, false, should_be_read});
   if (!added)
-    found_.add({Code::model_duplicate_name, fmt::format("'{}' is defined twice", key.text), key.span,
-                {{it->second.span, fmt::format("'{}' is defined here", key.text)}}, {}});
+    found_.add({Code::model_duplicate_name,
+                fmt::format("'{}' is defined twice", key.text),
+                key.span,
+                {{it->second.span, fmt::format("'{}' is defined here", key.text)}},
+                {}});
 }
 
 FindDim Interpreter::dims_at(size_t depth) {
   return [this, depth](const std::string& name, SourceSpan where) {
     return dims_.find(name, where, depth);
   };
+}
+
+void Interpreter::check_keys(const YamlNode& map, std::string_view a, std::string_view b,
+                             const std::string& whose) {
+  for (const auto& [key, value] : map.entries)
+    if (key.text != a && key.text != b)
+      report(Code::spec_unknown_key, key.span,
+             fmt::format("unknown key '{}' of {}", key.text, whose),
+             fmt::format("known keys are {} and {}", a, b));
 }
 
 void Interpreter::declare_inputs(Frame& frame) {
@@ -168,6 +182,7 @@ void Interpreter::declare_inputs(Frame& frame) {
   for (const auto& [key, value] : inputs->entries) {
     const YamlNode* dims = value.is_map() ? value.find("dims") : &value;
     const YamlNode* dtype = value.find("dtype");
+    check_keys(value, "dims", "dtype", "input '" + key.text + "'");
     std::optional<std::vector<DimId>> ids;
     if (dims)
       ids = read_dims(*dims, "dims", dims_at(frame.depth), found_);
@@ -176,9 +191,8 @@ void Interpreter::declare_inputs(Frame& frame) {
     std::optional<DType> type = builder_.numerics.statistics();
     if (dtype)
       type = read_dtype(*dtype, "dtype", found_);
-    bool good = ids && type && std::none_of(ids->begin(), ids->end(), [](DimId d) {
-                  return d.index < 0;
-                });
+    bool good =
+        ids && type && std::none_of(ids->begin(), ids->end(), [](DimId d) { return d.index < 0; });
     Value leaf;
     builder_.origin = {key.span, key.text};
     if (good)
@@ -200,14 +214,11 @@ void Interpreter::declare_params(Frame& frame) {
     d.span = key.span;
     d.depth = frame.depth;
     if (!d.dims) {
-      report(Code::spec_missing_key, value.span, fmt::format("parameter '{}' has no 'dims'", key.text));
+      report(Code::spec_missing_key, value.span,
+             fmt::format("parameter '{}' has no 'dims'", key.text));
       d.failed = true;
     }
-    for (const auto& entry : value.entries)
-      if (entry.first.text != "dims" && entry.first.text != "init")
-        report(Code::spec_unknown_key, entry.first.span,
-              fmt::format("unknown key '{}' of parameter '{}'", entry.first.text, key.text),
-              "known keys are dims and init");
+    check_keys(value, "dims", "init", "parameter '" + key.text + "'");
     declared_.push_back(std::move(d));
     Value leaf;
     leaf.parameter = &declared_.back();
@@ -218,7 +229,8 @@ void Interpreter::declare_params(Frame& frame) {
 void Interpreter::make_leaf(Declared& d) {
   FindDim find = dims_at(d.depth);
   std::optional<std::vector<DimId>> dims = read_dims(*d.dims, "dims", find, found_);
-  bool good = dims && std::none_of(dims->begin(), dims->end(), [](DimId id) { return id.index < 0; });
+  bool good =
+      dims && std::none_of(dims->begin(), dims->end(), [](DimId id) { return id.index < 0; });
   if (good && d.init) {
     d.value = read_init(*d.init, model_.graph, find, found_);
     good = d.value.has_value();
@@ -241,8 +253,8 @@ void Interpreter::choose(Frame& frame) {
     const YamlNode* by = cases.find("by");
     if (!by || !by->is_scalar()) {
       report(Code::model_step, cases.span,
-            fmt::format("the choice of '{}' has the form {{by: $option, case: name, else: name}}",
-                        key.text));
+             fmt::format("the choice of '{}' has the form {{by: $option, case: name, else: name}}",
+                         key.text));
       continue;
     }
     const YamlNode* match = by->text == "by" || by->text == "else" ? nullptr : cases.find(by->text);
@@ -258,14 +270,15 @@ void Interpreter::choose(Frame& frame) {
         words.push_back(word.text);
     std::string near = nearest(by->text, words);
     report(Code::model_unknown_name, by->span,
-          fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
-          near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+           fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
+           near.empty() ? "" : fmt::format("did you mean '{}'?", near));
   }
 }
 
 // `loss:` and `outputs:` of a model.
 void Interpreter::name_results(Frame& frame) {
   Graph& graph = model_.graph;
+  graph.loss_sum = graph.loss_count = {};  // of the last loss op, which need not be the loss
   if (const YamlNode* outputs = frame.body.find("outputs"))
     for (const auto& [key, value] : outputs->entries) {
       NodeId node = node_of(read(frame, value), value.span);
@@ -281,13 +294,13 @@ void Interpreter::name_results(Frame& frame) {
   const Type& type = graph[node].type;
   if (!type.shape.dims.empty() || !is_float(type.dtype)) {
     report(Code::model_shape, loss->span,
-          fmt::format("the loss must be one floating-point number; '{}' is {} {}", loss->text,
-                      name_of(type.dtype), graph.show(type.shape)));
+           fmt::format("the loss must be one floating-point number; '{}' is {} {}", loss->text,
+                       name_of(type.dtype), graph.show(type.shape)));
     return;
   }
   graph.loss = graph.loss_sum = node;
-  for (const Composite& c : graph.composites)
-    if (c.result == node && c.saved.size() == 2 && c.op->name == "cross_entropy") {
+  for (const Composite& c : graph.composites)  // a loss op saves the two nodes that it divides
+    if (c.result == node && c.saved.size() == 2 && c.saved == graph[node].inputs) {
       graph.loss_sum = c.saved[0];
       graph.loss_count = c.saved[1];
     }

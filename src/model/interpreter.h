@@ -1,8 +1,9 @@
-// Walks the steps of a model and of the blocks it uses and makes the nodes of the Graph. A step that
-// fails gives an unknown value, which later steps accept in silence: one mistake, one message.
+// Walks the steps of a model and of the blocks it uses and makes the nodes of the Graph. A step
+// that fails gives an unknown value, which later steps accept in silence: one mistake, one message.
 #pragma once
 
 #include <deque>
+#include <set>
 #include <vector>
 
 #include "model/frame.h"
@@ -13,8 +14,8 @@ namespace mtf {
 
 class Interpreter {
  public:
-  Interpreter(const Spec& spec, Sources& sources, const Numerics& numerics, Diagnostics& diagnostics,
-              BuildOptions options);
+  Interpreter(const Spec& spec, Sources& sources, const Numerics& numerics,
+              Diagnostics& diagnostics, BuildOptions options);
 
   std::optional<Model> run();
 
@@ -27,7 +28,7 @@ class Interpreter {
     const Block* block = nullptr;
     bool chosen = false;  // by `choose:`: operands beyond those that it takes are dropped
   };
-  struct Call {  // a step, taken apart
+  struct Call {                   // a step, taken apart
     const Entry* head = nullptr;  // the key that names an op or block, and its operands
     Target target;
     std::vector<const Entry*> attributes;
@@ -38,6 +39,8 @@ class Interpreter {
   void run_model();
   bool open(Frame& frame, const YamlNode* given);
   void close(Frame& frame);
+  void check_keys(const YamlNode& map, std::string_view a, std::string_view b,
+                  const std::string& whose);
   void declare_inputs(Frame& frame);
   void declare_params(Frame& frame);
   void choose(Frame& frame);
@@ -68,7 +71,6 @@ class Interpreter {
 
   Value report(Code code, SourceSpan where, std::string message, std::string help = {});
   void hand_over(Diagnostics& to);
-  void drop_unread_step();
 
   const Spec& spec_;
   Diagnostics& diagnostics_;
@@ -79,6 +81,7 @@ class Interpreter {
   ModelDims dims_;
   ModelFiles files_;
   std::deque<Declared> declared_;
+  std::set<const YamlNode*> used_blocks_;
   std::vector<const YamlNode*> active_;  // the blocks in progress, to see one that uses itself
 };
 

@@ -7,7 +7,9 @@
 namespace mtf {
 namespace {
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c));
+}
 
 // The number in brackets that starts at `at`, behind the `[`; -1 if there is none. Moves behind it.
 int64_t number_at(std::string_view path, size_t& at) {
@@ -49,8 +51,8 @@ int64_t parameter_count(const Model& model) {
 }
 
 Numerics numerics_of(const NumericsSpec& spec) {
-  return {spec.compute, spec.exact == Exact::fast, spec.exact == Exact::bitwise,
-          spec.blocks.usual, spec.blocks.of_dim};
+  return {spec.compute, spec.exact == Exact::fast, spec.exact == Exact::bitwise, spec.blocks.usual,
+          spec.blocks.of_dim};
 }
 
 std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numerics& numerics,

@@ -1,5 +1,5 @@
-// Spec -> Graph: interprets `model:`, in YAML all the way down, into a forward graph and the list of
-// its parameters.
+// Spec -> Graph: interprets `model:`, in YAML all the way down, into a forward graph and the list
+// of its parameters.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Parameter {
   std::string path;  // "layers[3]/attention/wq"
   NodeId node;       // its leaf, f32 (f64 in f64)
   Init init;
-  SourceSpan span;   // of its declaration
+  SourceSpan span;  // of its declaration
 };
 
 struct Model {
@@ -36,8 +36,8 @@ struct BuildOptions {
   bool training = true;      // false: dropout is the identity
 };
 
-// All mistakes of the model are reported in one go; nullopt if there is one, or if the spec's dims or
-// model could not be read. Library files that the model uses are added to `sources`.
+// All mistakes of the model are reported in one go; nullopt if there is one, or if the spec's dims
+// or model could not be read. Library files that the model uses are added to `sources`.
 std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numerics& numerics,
                                  Diagnostics& diagnostics, BuildOptions options = {});
 

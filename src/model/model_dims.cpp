@@ -9,7 +9,8 @@ namespace mtf {
 namespace {
 
 const DimSpec* find_in(const std::vector<DimSpec>& dims, std::string_view name) {
-  auto it = std::find_if(dims.begin(), dims.end(), [&](const DimSpec& d) { return d.name == name; });
+  auto it =
+      std::find_if(dims.begin(), dims.end(), [&](const DimSpec& d) { return d.name == name; });
   return it == dims.end() ? nullptr : &*it;
 }
 
@@ -29,7 +30,11 @@ std::vector<std::string> words_of(const std::string& expression) {
 }  // namespace
 
 ModelDims::ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagnostics& diagnostics)
-    : spec_(spec), graph_(graph), diagnostics_(diagnostics), spec_dims_(spec.dims), table_(diagnostics) {
+    : spec_(spec),
+      graph_(graph),
+      diagnostics_(diagnostics),
+      spec_dims_(spec.dims),
+      table_(diagnostics) {
   const std::string batch = spec.data ? spec.data->batch : "batch";
   for (DimSpec& dim : spec_dims_) {
     if (dim.name == batch && microbatches > 1)
@@ -50,7 +55,9 @@ std::vector<DimSpec> ModelDims::read(const YamlNode* dims) {
     else
       diagnostics_.add({Code::spec_type,
                         fmt::format("dim '{}' is a size or {{size: ..., like: ...}}", key.text),
-                        value.span, {}, {}});
+                        value.span,
+                        {},
+                        {}});
   }
   return out;
 }
@@ -97,8 +104,8 @@ std::optional<int64_t> ModelDims::size_at(const Place& place, std::string_view n
   std::optional<int64_t> own = table_.evaluate(place.dim->size, place.dim->size_span);
   if (shared && own && *shared != *own) {
     diagnostics_.add({Code::dims_expression,
-                      fmt::format("dim '{}' would be {} here and is {} elsewhere in this model", name,
-                                  *own, *shared),
+                      fmt::format("dim '{}' would be {} here and is {} elsewhere in this model",
+                                  name, *own, *shared),
                       place.dim->span,
                       {{table_.find(name)->span, fmt::format("'{}' is {} here", name, *shared)}},
                       "give it another name, or write `local: true` in the block"});
@@ -153,8 +160,8 @@ void ModelDims::report_unused() {
   }
   for (const DimSpec& dim : spec_dims_)
     if (!used_.contains(dim.name))
-      diagnostics_.add({Code::dims_unused, fmt::format("nothing uses dim '{}'", dim.name), dim.span,
-                        {}, {}});
+      diagnostics_.add(
+          {Code::dims_unused, fmt::format("nothing uses dim '{}'", dim.name), dim.span, {}, {}});
 }
 
 }  // namespace mtf

@@ -1,5 +1,5 @@
-// Dims of a model by name: the spec's own, and below them the defaults that library files and blocks
-// bring along. Each becomes a dim of the Graph when something uses it.
+// Dims of a model by name: the spec's own, and below them the defaults that library files and
+// blocks bring along. Each becomes a dim of the Graph when something uses it.
 #pragma once
 
 #include <map>
@@ -18,9 +18,10 @@ class ModelDims {
   // `microbatches` divides the dim that counts examples.
   ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagnostics& diagnostics);
 
-  // A block (or family) with its `dims:`, options replaced. Blocks see the dims of those around them;
-  // find() takes the depth of the block that a name stands in: what enter() returned.
-  // `local`: the block's dims are its own, even where the model has one of that name and another size.
+  // A block (or family) with its `dims:`, options replaced. Blocks see the dims of those around
+  // them; find() takes the depth of the block that a name stands in: what enter() returned.
+  // `local`: the block's dims are its own, even where the model has one of that name and another
+  // size.
   size_t enter(const YamlNode* dims, bool local, const std::string& scope);
   void leave() { scopes_.pop_back(); }
 

@@ -103,9 +103,7 @@ class Update {
     Expr w = expr(t.parameter), g = expr(t.gradient);
     const Optimizer& o = train_.optimizer;
     switch (o.kind) {
-      case Kind::sgd:
-        output("parameter", t.path, w - expr(rate_) * g);
-        break;
+      case Kind::sgd: output("parameter", t.path, w - expr(rate_) * g); break;
       case Kind::momentum: {
         Expr u = state(t, "u") * o.momentum + g;
         output("state", t.path + "/u", u);
@@ -113,9 +111,7 @@ class Update {
         break;
       }
       case Kind::adam:
-      case Kind::adamw:
-        update_adam(t, w, g);
-        break;
+      case Kind::adamw: update_adam(t, w, g); break;
     }
   }
 

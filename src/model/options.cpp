@@ -29,7 +29,9 @@ void merge(YamlNode& into, const YamlNode& given) {
   }
 }
 
-bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool is_name_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
 
 class Expander {
  public:
@@ -49,7 +51,7 @@ class Expander {
         out.items.push_back(std::move(value));
     }
     for (auto& [key, value] : out.entries) {
-      key.text = expand_text(key.text, key.span);
+      expand_key(key);
       value = expand(value);
     }
     return out;
@@ -80,6 +82,16 @@ class Expander {
     return out;
   }
 
+  // A key that is an option comes from where the option was given: mistakes point there.
+  void expand_key(YamlNode::Key& key) {
+    const bool whole = key.text.starts_with('$') && name_end(key.text, 1) == key.text.size();
+    const YamlNode* value = whole ? find(std::string_view(key.text).substr(1), key.span) : nullptr;
+    if (value && value->is_scalar())
+      key = {value->text, value->span};
+    else if (!whole || value)
+      key.text = expand_text(key.text, key.span);
+  }
+
   std::string expand_text(const std::string& text, SourceSpan span) {
     std::string out;
     for (size_t i = 0; i < text.size();) {
@@ -90,10 +102,14 @@ class Expander {
       size_t end = name_end(text, i + 1);
       const YamlNode* value = find(std::string_view(text).substr(i + 1, end - i - 1), span);
       if (value && !value->is_scalar())
-        diagnostics_.add({Code::spec_type,
-                          fmt::format("option '{}' stands within a text here and must be a single word or "
-                                      "number", text.substr(i + 1, end - i - 1)),
-                          value->span, {}, {}});
+        diagnostics_.add(
+            {Code::spec_type,
+             fmt::format("option '{}' stands within a text here and must be a single word or "
+                         "number",
+                         text.substr(i + 1, end - i - 1)),
+             value->span,
+             {},
+             {}});
       out += value && value->is_scalar() ? value->text : text.substr(i, end - i);
       i = end;
     }
@@ -110,7 +126,9 @@ class Expander {
       if (!next) {
         std::string near = nearest(name, keys_of(*node));
         diagnostics_.add({Code::model_unknown_name,
-                          fmt::format("no option '{}' is declared in `with:` here", path), span, {},
+                          fmt::format("no option '{}' is declared in `with:` here", path),
+                          span,
+                          {},
                           near.empty() ? "" : fmt::format("did you mean '${}'?", near)});
         return nullptr;
       }
@@ -148,7 +166,10 @@ YamlNode merged_options(const YamlNode* defaults, const YamlNode* given, const s
                        : known.empty() ? ""
                                        : fmt::format("its options are {}", listed(known));
     diagnostics.add({Code::model_unknown_name,
-                     fmt::format("{} has no option '{}'", whose, key.text), key.span, {}, help});
+                     fmt::format("{} has no option '{}'", whose, key.text),
+                     key.span,
+                     {},
+                     help});
   }
   return options;
 }

@@ -46,7 +46,9 @@ bool microbatches_divide(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.add({Code::train_microbatches,
                    fmt::format("{}={} is not divisible by microbatches={}", batch, *size,
                                spec.train->microbatches),
-                   spec.span("train.microbatches"), {}, {}});
+                   spec.span("train.microbatches"),
+                   {},
+                   {}});
   return false;
 }
 
@@ -112,8 +114,11 @@ std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const 
     return std::nullopt;
   Graph& g = model->graph;
   if (g.loss_sum.index < 0) {
-    diagnostics.add({Code::model_no_gradient, "the model has no `loss:`, so nothing can be trained",
-                     spec.model.span, {}, {}});
+    diagnostics.add({Code::model_no_gradient,
+                     "the model has no `loss:`, so nothing can be trained",
+                     spec.model.span,
+                     {},
+                     {}});
     return std::nullopt;
   }
   Builder b(g, numerics, diagnostics);
@@ -135,10 +140,13 @@ std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const 
       continue;
     }
     complete = false;
-    diagnostics.add({Code::model_no_gradient,
-                     fmt::format("the loss does not depend on parameter '{}', or not differentiably",
-                                 trained[i].path),
-                     trained[i].span, {}, "remove it, or list it in `train.freeze`"});
+    diagnostics.add(
+        {Code::model_no_gradient,
+         fmt::format("the loss does not depend on parameter '{}', or not differentiably",
+                     trained[i].path),
+         trained[i].span,
+         {},
+         "remove it, or list it in `train.freeze`"});
   }
   return complete ? std::optional(std::move(g)) : std::nullopt;
 }

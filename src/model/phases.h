@@ -1,5 +1,5 @@
-// The graphs of the programs of a run, all pure functions: init, accumulate, update, eval. What they
-// hand to each other goes by name: parameters as PATH, optimizer state as PATH/m, gradients as
+// The graphs of the programs of a run, all pure functions: init, accumulate, update, eval. What
+// they hand to each other goes by name: parameters as PATH, optimizer state as PATH/m, gradients as
 // gradient:PATH; outputs of init and update carry "parameter:" or "state:" before those names.
 #pragma once
 
@@ -7,22 +7,23 @@
 
 namespace mtf {
 
-// No inputs. Outputs "parameter:PATH" for every parameter and, if the spec trains, "state:PATH/m" etc.
-// for the optimizer's state, all zeros.
+// No inputs. Outputs "parameter:PATH" for every parameter and, if the spec trains, "state:PATH/m"
+// etc. for the optimizer's state, all zeros.
 Graph init_graph(const Model& model, const Spec& spec, const Numerics& numerics);
 
 // One microbatch, forward and backward. Inputs: the model's. Outputs: "loss_sum" and "loss_count",
-// which the driver adds up over microbatches, and "gradient:PATH" for every parameter that is trained.
-// With several microbatches each gradient is added to a state leaf of its name, which the driver
-// zeroes before a step; with `accumulate: blocks` it keeps its outermost block dim, if it has one.
-// A loss that is no loss op has loss_sum = loss and loss_count = 1.
+// which the driver adds up over microbatches, and "gradient:PATH" for every parameter that is
+// trained. With several microbatches each gradient is added to a state leaf of its name, which the
+// driver zeroes before a step; with `accumulate: blocks` it keeps its outermost block dim, if it
+// has one. A loss that is no loss op has loss_sum = loss and loss_count = 1.
 std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const Numerics& numerics,
                                       Diagnostics& diagnostics);
 
 // The optimizer (partitioning.md 4.8). Leaves: parameters, the gradients as accumulate_graph leaves
 // them and optimizer state; scalar inputs "loss_count", "lr" and, for adam and adamw,
-// "one_minus_beta1_t" and "sqrt_one_minus_beta2_t", which the driver computes in f64 and rounds once.
-// Outputs "parameter:PATH" and "state:PATH/m" etc.; with `clip` also "gradient_norm", before the clip.
+// "one_minus_beta1_t" and "sqrt_one_minus_beta2_t", which the driver computes in f64 and rounds
+// once. Outputs "parameter:PATH" and "state:PATH/m" etc.; with `clip` also "gradient_norm", before
+// the clip.
 Graph update_graph(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics);
 
 // Forward without dropout. Outputs: the model's, "loss_sum" and "loss_count" if it has a loss, and

@@ -41,7 +41,8 @@ std::optional<Interpreter::Call> Interpreter::take_apart(Frame& frame, const Ent
   const auto& [result, body] = step;
   if (!body.is_map() || body.entries.empty()) {
     report(Code::model_step, body.span,
-          fmt::format("step '{}' has the form `{}: {{op: operands, ...}}`", result.text, result.text));
+           fmt::format("step '{}' has the form `{}: {{op: operands, ...}}`", result.text,
+                       result.text));
     return std::nullopt;
   }
   Call call;
@@ -70,7 +71,8 @@ std::optional<Interpreter::Call> Interpreter::take_apart(Frame& frame, const Ent
   return call;
 }
 
-Interpreter::Target Interpreter::find_target(Frame& frame, std::string_view word, SourceSpan where) {
+Interpreter::Target Interpreter::find_target(Frame& frame, std::string_view word,
+                                             SourceSpan where) {
   if (auto it = frame.chosen.find(word); it != frame.chosen.end()) {
     if (it->second.empty())
       return {Target::Kind::reported, nullptr, nullptr, true};
@@ -87,8 +89,10 @@ Interpreter::Target Interpreter::find_unchosen(const Block& block, std::string_v
     return {Target::Kind::pass};
   if (word == "repeat")
     return {Target::Kind::repeat};
-  if (auto it = block.file->blocks.find(word); it != block.file->blocks.end())
+  if (auto it = block.file->blocks.find(word); it != block.file->blocks.end()) {
+    used_blocks_.insert(it->second.body);
     return {Target::Kind::block, nullptr, &it->second};
+  }
   if (const OpDef* op = find_op(word); op && !op->internal)
     return {Target::Kind::op, op, nullptr};
   if (const ModelFile* file = files_.library(word, where))
@@ -111,8 +115,8 @@ void Interpreter::report_unknown_op(const Frame& frame, const YamlNode::Key& key
     known.push_back(name);
   std::string near = nearest(word, known);
   report(Code::model_unknown_name, key.span,
-        fmt::format("no op, block or library file is called '{}'", word),
-        near.empty() ? "`mtf ops` lists the ops" : fmt::format("did you mean '{}'?", near));
+         fmt::format("no op, block or library file is called '{}'", word),
+         near.empty() ? "`mtf ops` lists the ops" : fmt::format("did you mean '{}'?", near));
 }
 
 Value Interpreter::apply(Frame& frame, const Call& call) {
@@ -129,12 +133,12 @@ Value Interpreter::apply(Frame& frame, const Call& call) {
   const YamlNode::Key& head = call.head->first;
   if (!call.target.block->is_layer() && call.target.block->body == &call.target.block->file->root)
     return report(Code::model_step, head.span,
-                 fmt::format("{} is a whole model, not a layer; `model: {{use: ...}}` takes it",
-                             call.target.block->name));
+                  fmt::format("{} is a whole model, not a layer; `model: {{use: ...}}` takes it",
+                              call.target.block->name));
   for (const Entry* attribute : call.attributes)
     report(Code::model_attribute, attribute->first.span,
-          fmt::format("{} takes no attribute '{}'; options stand in `with:`", call.target.block->name,
-                      attribute->first.text));
+           fmt::format("{} takes no attribute '{}'; options stand in `with:`",
+                       call.target.block->name, attribute->first.text));
   return call_block(call, *call.target.block, std::move(operands), call.path);
 }
 
@@ -142,7 +146,7 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   const OpDef& op = *call.target.op;
   if (call.with)
     report(Code::model_attribute, call.with->span,
-          fmt::format("{} is an op and has no options; write its attributes beside it", op.name));
+           fmt::format("{} is an op and has no options; write its attributes beside it", op.name));
   std::optional<Attrs> attrs = read_attributes(op, call.attributes, dims_at(frame.depth), found_);
   if (call.target.chosen && op.max_operands >= 0 &&
       operands.size() > static_cast<size_t>(op.max_operands))
@@ -154,6 +158,8 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   bool known = std::all_of(nodes.begin(), nodes.end(), [](NodeId id) { return id.index >= 0; });
   if (!attrs || !known)
     return {};
+  if (op.random && options_.training && builder_.step.index < 0)
+    builder_.step = builder_.leaf("input", "step", {{}, DType::i32});
   Value result;
   result.node = builder_.add(op, nodes, std::move(*attrs));
   if (op.name != "einsum" || result.node.index < 0)
@@ -174,7 +180,7 @@ std::optional<int64_t> Interpreter::read_times(Frame& frame, const Call& call) {
     return read_integer(times, "times", at_least(1), found_);
   }
   report(Code::spec_missing_key, call.head->first.span,
-        "repeat has the form {repeat: block, times: n, from: x}");
+         "repeat has the form {repeat: block, times: n, from: x}");
   return std::nullopt;
 }
 
@@ -188,26 +194,28 @@ Value Interpreter::apply_repeat(Frame& frame, const Call& call) {
       operands = read_operands(frame, value);
     else if (key.text != "times")
       report(Code::model_attribute, key.span, fmt::format("repeat has no attribute '{}'", key.text),
-            "its attributes are times, from and with");
+             "its attributes are times, from and with");
   }
   Target target = find_target(frame, name.text, name.span);
   if (target.kind != Target::Kind::block) {
     if (target.kind == Target::Kind::none)
       report_unknown_op(frame, {name.text, name.span});
     else if (target.kind != Target::Kind::reported)
-      report(Code::model_step, name.span, fmt::format("repeat takes a block; '{}' is none", name.text));
+      report(Code::model_step, name.span,
+             fmt::format("repeat takes a block; '{}' is none", name.text));
     return {};
   }
   if (operands.empty())
-    return report(Code::model_step, call.head->first.span, "repeat needs `from:`, the value it starts with");
+    return report(Code::model_step, call.head->first.span,
+                  "repeat needs `from:`, the value it starts with");
   for (int64_t i = 0; times && i < *times; ++i) {
     Call copy = call;
     copy.target = target;
     operands[0] = call_block(copy, *target.block, operands, fmt::format("{}[{}]", call.path, i));
     if (!operands[0].members.empty())
-      return report(Code::model_step, name.span,
-                   fmt::format("{} gives a map of results, so it cannot be repeated",
-                               target.block->name));
+      return report(
+          Code::model_step, name.span,
+          fmt::format("{} gives a map of results, so it cannot be repeated", target.block->name));
     if (operands[0].unknown())
       return {};
   }
@@ -222,8 +230,8 @@ bool Interpreter::bind_takes(Frame& frame, const Call& call, std::vector<Value> 
     operands.resize(takes.size());
   if (operands.size() != takes.size()) {
     report(Code::model_step, call.head->second.span,
-          fmt::format("{} takes {} operand{}, not {}", frame.block.name, takes.size(),
-                      takes.size() == 1 ? "" : "s", operands.size()));
+           fmt::format("{} takes {} operand{}, not {}", frame.block.name, takes.size(),
+                       takes.size() == 1 ? "" : "s", operands.size()));
     return false;
   }
   for (size_t i = 0; i < takes.size(); ++i)
@@ -234,7 +242,8 @@ bool Interpreter::bind_takes(Frame& frame, const Call& call, std::vector<Value> 
 Value Interpreter::call_block(const Call& call, const Block& block, std::vector<Value> operands,
                               const std::string& path) {
   if (std::find(active_.begin(), active_.end(), block.body) != active_.end())
-    return report(Code::model_step, call.head->first.span, fmt::format("{} uses itself", block.name));
+    return report(Code::model_step, call.head->first.span,
+                  fmt::format("{} uses itself", block.name));
   active_.push_back(block.body);
   Frame frame{block, {}, path, 0, {}, {}};
   Value result;
@@ -283,8 +292,8 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
       known.push_back(name);
     std::string near = nearest(first, known);
     return report(Code::model_unknown_name, node.span,
-                 fmt::format("nothing called '{}' is defined before this step", first),
-                 near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+                  fmt::format("nothing called '{}' is defined before this step", first),
+                  near.empty() ? "" : fmt::format("did you mean '{}'?", near));
   }
   it->second.read = true;
   const Value& value = it->second.value;
@@ -292,14 +301,15 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
     return value;
   if (auto member = value.members.find(rest); member != value.members.end())
     return member->second;
-  return report(Code::model_unknown_name, node.span, fmt::format("'{}' gives no '{}'", first, rest));
+  return report(Code::model_unknown_name, node.span,
+                fmt::format("'{}' gives no '{}'", first, rest));
 }
 
 NodeId Interpreter::node_of(const Value& value, SourceSpan where) {
   if (!value.members.empty())
     report(Code::model_step, where,
-          fmt::format("this is a map of results; say which, such as `step.{}`",
-                      value.members.begin()->first));
+           fmt::format("this is a map of results; say which, such as `step.{}`",
+                       value.members.begin()->first));
   if (!value.parameter)
     return value.node;
   if (value.parameter->node.index < 0 && !value.parameter->failed)

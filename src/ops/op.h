@@ -65,6 +65,7 @@ struct OpDef {
   Role (*role)(const Graph&, const Node&, DimId) = nullptr;  // null: every dim is kept
   Reduction reduction = Reduction::sum;  // of reduced dims
   bool internal = false;     // made by other ops only: no spec may name it
+  bool random = false;       // draws numbers, new in each step: reads Builder::step in training
   bool order_free = false;   // its reduction gives equal bits in any order: max, min, lookups
   bool linear = false;       // sums pass through it unchanged in `fast` mode and where inexact
   bool name_only = false;    // rename, transpose: no work, no storage

@@ -72,7 +72,8 @@ std::span<const OpDef> random_ops() {
        .attributes = {dims,
                       {"low", AttrKind::number, "the least, 0 by default"},
                       {"high", AttrKind::number, "above the greatest, 1 by default"}},
-       .build = build_uniform},
+       .build = build_uniform,
+       .random = true},
       {.name = "normal",
        .summary = "Normal random numbers of mean 0, new in each step.",
        .min_operands = 0,
@@ -80,11 +81,13 @@ std::span<const OpDef> random_ops() {
        .attributes = {dims,
                       {"std", AttrKind::number, "the standard deviation, 1 by default"},
                       {"truncated", AttrKind::boolean, "within two deviations"}},
-       .build = build_normal},
+       .build = build_normal,
+       .random = true},
       {.name = "dropout",
        .summary = "In training, each element is 0 with probability `rate`, else divided by 1 - rate.",
        .attributes = {{"rate", AttrKind::number, "the probability", true}},
-       .build = build_dropout},
+       .build = build_dropout,
+       .random = true},
   };
   return ops;
 }
