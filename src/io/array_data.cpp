@@ -36,11 +36,11 @@ void check_fits(const NpyFile& file, const BatchInput& input) {
                   fmt::format("{}: input '{}' expects {}, found {}", file.path(), input.name,
                               expected_shape(input), show(file.shape())));
   if (!converts(file.type(), input.dtype))
-    throw Failure(Exit::bad_input,
-                  fmt::format("{}: input '{}' expects {}, found elements of {}, which do not "
-                              "convert exactly",
-                              file.path(), input.name, expected_shape(input),
-                              name_of(file.type())));
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("{}: input '{}' expects {}, found elements of {}, which do not "
+                    "convert exactly",
+                    file.path(), input.name, expected_shape(input), name_of(file.type())));
 }
 
 struct Arrays {

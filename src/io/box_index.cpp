@@ -20,9 +20,10 @@ void check_cover(const StoredBoxes& stored, std::span<const SafetensorsFile> sha
                                         shards[box.shard].file().path(), t.name));
   }
   if (covered != elements(t.size))
-    throw Failure(code, fmt::format("{}: boxes of tensor '{}' hold {} elements of all shards; {} has {}",
-                                    shards[stored.boxes[0].shard].file().path(), t.name, covered,
-                                    show(t.size), elements(t.size)));
+    throw Failure(code,
+                  fmt::format("{}: boxes of tensor '{}' hold {} elements of all shards; {} has {}",
+                              shards[stored.boxes[0].shard].file().path(), t.name, covered,
+                              show(t.size), elements(t.size)));
 }
 
 void add_box(BoxIndex& index, const SafetensorsFile& file, size_t shard, const StoredTensor& tensor,

@@ -27,8 +27,8 @@ uint64_t digest_of(const File& file, int64_t begin, int64_t end) {
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(end - begin, int64_t{1} << 20)));
   uint64_t digest = 0;
   while (begin < end) {
-    const auto piece = std::span(buffer).first(
-        std::min(buffer.size(), static_cast<size_t>(end - begin)));
+    const auto piece =
+        std::span(buffer).first(std::min(buffer.size(), static_cast<size_t>(end - begin)));
     file.read(begin, piece);
     digest = crc64(piece, digest);
     begin += static_cast<int64_t>(piece.size());
@@ -61,16 +61,16 @@ Checkpoint Checkpoint::find_whole(const std::string& path) {
     }
   }
   if (reasons.empty())
-    throw Failure(Exit::bad_input, path + ": expected a checkpoint (directories step_N), found none");
-  throw Failure(Exit::bad_input, fmt::format("{}: none of {} checkpoints can be loaded:\n  {}", path,
-                                             reasons.size(), fmt::join(reasons, "\n  ")));
+    throw Failure(Exit::bad_input,
+                  path + ": expected a checkpoint (directories step_N), found none");
+  throw Failure(Exit::bad_input, fmt::format("{}: none of {} checkpoints can be loaded:\n  {}",
+                                             path, reasons.size(), fmt::join(reasons, "\n  ")));
 }
 
 Checkpoint Checkpoint::open_step(const std::string& path) {
   const std::string manifest_path = fmt::format("{}/{}", path, manifest_name);
-  const Manifest manifest =
-      parse_manifest(File::open(manifest_path, File::Links::refuse).read_all(largest_manifest),
-                     manifest_path);
+  const Manifest manifest = parse_manifest(
+      File::open(manifest_path, File::Links::refuse).read_all(largest_manifest), manifest_path);
   Checkpoint checkpoint;
   checkpoint.path_ = path;
   checkpoint.run_id_ = manifest.run_id;
@@ -84,10 +84,10 @@ Checkpoint Checkpoint::open_step(const std::string& path) {
       throw Failure(Exit::bad_input, fmt::format("{}: expected {} bytes, found {}", shard_path,
                                                  s.bytes, shard.file().size()));
     if (shard.header_digest() != s.header_digest)
-      throw Failure(Exit::bad_input,
-                    fmt::format("{}: expected a header of digest {}, found {}: the file is damaged",
-                                shard_path, in_hex(s.header_digest),
-                                in_hex(shard.header_digest())));
+      throw Failure(
+          Exit::bad_input,
+          fmt::format("{}: expected a header of digest {}, found {}: the file is damaged",
+                      shard_path, in_hex(s.header_digest), in_hex(shard.header_digest())));
     checkpoint.shards_.push_back(std::move(shard));
   }
   checkpoint.boxes_ = index_boxes(checkpoint.shards_, Exit::bad_input);

@@ -1,6 +1,6 @@
-// Checkpoints that know no layout: a directory `step_N` holds one safetensors file for each rank that
-// wrote one, with the boxes of the global tensors that this rank owns, and a manifest. Any box of any
-// tensor can be read back, whatever mesh wrote it.
+// Checkpoints that know no layout: a directory `step_N` holds one safetensors file for each rank
+// that wrote one, with the boxes of the global tensors that this rank owns, and a manifest. Any box
+// of any tensor can be read back, whatever mesh wrote it.
 //
 // What guards the bytes: the manifest carries its own digest and that of each shard's header, and a
 // shard's header the digest of each box. Saving is whole or absent: everything is written into a
@@ -45,7 +45,7 @@ using BoxIndex = std::map<std::string, StoredBoxes, std::less<>>;
 // What else a checkpoint remembers: seed, digest of the plan, text of the spec, ...
 using CheckpointState = std::map<std::string, std::string>;
 
-// ---- saving, in this order -----------------------------------------------------------------------
+// ---- saving, in this order ----
 //   rank 0      prepare_save     makes the temporary directory, removes what killed saves left
 //   every rank  write_shard      (after a barrier) its own file; the results go to rank 0
 //   rank 0      publish          if every rank succeeded; else discard_save
@@ -83,14 +83,14 @@ void discard_save(const std::string& directory, int64_t step, const std::string&
 // Published steps, newest first; empty if there is no such directory. Nothing in them is checked.
 std::vector<int64_t> saved_steps(const std::string& directory);
 
-// ---- loading -------------------------------------------------------------------------------------
+// ---- loading ----
 
 class Checkpoint {
  public:
-  // `path`: a run directory, of which the newest step is taken whose manifest, headers and sizes are
-  // right, or one `step_N`. Then verifies the bytes of shards part, part + parts, part + 2 * parts, ...
-  // (so that ranks can share the work; 0 and 1: all). Failure(Exit::bad_input) if there is no such
-  // step or a digest is wrong.
+  // `path`: a run directory, of which the newest step is taken whose manifest, headers and sizes
+  // are right, or one `step_N`. Then verifies the bytes of shards part, part + parts, ..., so that
+  // ranks can share the work (0 and 1: all). Failure(Exit::bad_input) if there is no such step or a
+  // digest is wrong.
   static Checkpoint open(const std::string& path, int part = 0, int parts = 1);
 
   const std::string& path() const { return path_; }

@@ -46,7 +46,9 @@ uint16_t to_bf16(float value) {
 
 }  // namespace
 
-bool is_float(NpyType t) { return t == NpyType::f2 || t == NpyType::f4 || t == NpyType::f8; }
+bool is_float(NpyType t) {
+  return t == NpyType::f2 || t == NpyType::f4 || t == NpyType::f8;
+}
 
 double float_at(NpyType type, const std::byte* data, int64_t index) {
   switch (type) {

@@ -1,5 +1,5 @@
-// Elements of arrays in files (f2, i8, ...) and of tensors (f32, bf16, ...), read and stored by way of
-// double or int64_t.
+// Elements of arrays in files (f2, i8, ...) and of tensors (f32, bf16, ...), read and stored by way
+// of double or int64_t.
 #pragma once
 
 #include <cstddef>

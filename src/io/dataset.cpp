@@ -90,8 +90,8 @@ void Dataset::read(std::string_view name, Split split, int64_t step,
   std::vector<std::byte> buffer(batch_dim == 0 ? 0 : bytes);
   const int64_t valid = valid_examples(split, step);
   for (int64_t i = 0; i < size[batch_dim]; ++i) {
-    const auto example = batch_dim == 0 ? out.subspan(static_cast<size_t>(i) * bytes, bytes)
-                                        : std::span(buffer);
+    const auto example =
+        batch_dim == 0 ? out.subspan(static_cast<size_t>(i) * bytes, bytes) : std::span(buffer);
     if (origin[batch_dim] + i < valid)
       source_.read(input, {split, step, origin[batch_dim] + i, batch_}, one, example);
     else

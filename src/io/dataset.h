@@ -1,8 +1,8 @@
 // Batches of examples. A batch is a function of (seed, step, global example index) alone: each rank
 // reads only the boxes it needs, and which rank reads what changes nothing.
 //
-// A Dataset is one kind of source (arrays, synthetic; text is in text/text_data.h) and what all kinds
-// share: the place of the batch dim, the masked last batch of a validation.
+// A Dataset is one kind of source (arrays, synthetic; text is in text/text_data.h) and what all
+// kinds share: the place of the batch dim, the masked last batch of a validation.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,10 @@ struct BatchInput {
   std::vector<std::string> dims;  // names, for messages
   std::vector<int64_t> size;      // global sizes for one whole step
   DType dtype = DType::f32;
-  int batch = -1;      // position of the dim that counts examples; -1: none, the input is read whole
-  int along = -1;      // position of the dim of time, where there is one
-  int64_t absent = 0;  // what integers are beyond the last example; -1 for labels, which a loss ignores
+  int batch = -1;  // position of the dim that counts examples; -1: none, the input is read whole
+  int along = -1;  // position of the dim of time, where there is one
+  // What integers are beyond the last example; -1 for labels (of i32), which a loss ignores.
+  int64_t absent = 0;
 };
 
 // One example of one batch: number `index` of the `batch` examples of a step.
@@ -45,7 +46,7 @@ struct ExampleSource {
   int64_t train_examples = 0, validation_examples = 0;  // train 0: there is no end
   // Fills a box of one example of an input: of its dims without the batch dim.
   std::function<void(const BatchInput&, const Example&, const Box&, std::span<std::byte> out)> read;
-  // Failure(Exit::bad_input) if a value of an integer input is not in [low, high).
+  // Failure if a value of an integer input is not in [low, high).
   std::function<void(const BatchInput&, int64_t low, int64_t high)> check_range;
 };
 
@@ -66,8 +67,8 @@ class Dataset {
   void read(std::string_view input, Split, int64_t step, std::span<const int64_t> origin,
             std::span<const int64_t> size, std::span<std::byte> out) const;
 
-  // Reads every value of an integer input once. Failure(Exit::bad_input), naming file, row, value
-  // and range, if one is not in [low, high).
+  // Reads every value of an integer input once. Failure, naming file, row, value and range, if one
+  // is not in [low, high): Exit::bad_input for files, Exit::spec for made-up values.
   void check_range(std::string_view input, int64_t low, int64_t high) const;
 
  private:
@@ -79,8 +80,8 @@ class Dataset {
 
 // Rows of .npy files: examples are the first dim of a file, the others are the input's dims but for
 // the batch dim, in order. Inputs without a batch dim are read whole. Training visits all rows but
-// the last `validation` share in an order that is random in each epoch; validation reads the rest in
-// order. Failure(Exit::bad_input) naming files and shapes if they do not fit the inputs.
+// the last `validation` share in an order that is random in each epoch; validation reads the rest
+// in order. Failure(Exit::bad_input) naming files and shapes if they do not fit the inputs.
 struct ArrayFile {
   std::string input, path;
 };
@@ -89,9 +90,15 @@ Dataset array_dataset(std::vector<BatchInput> inputs, std::span<const ArrayFile>
 
 // Made-up values, each a function of (seed, step, input, global element index). An input `targets`
 // without a rule is `tokens` shifted by one along BatchInput::along.
-struct UniformIntegers { int64_t below; };  // in [0, below)
-struct NormalNumbers { double deviation; };
-struct ConstantNumber { double value; };
+struct UniformIntegers {
+  int64_t below;  // in [0, below)
+};
+struct NormalNumbers {
+  double deviation;
+};
+struct ConstantNumber {
+  double value;
+};
 struct SyntheticRule {
   std::string input;
   std::variant<UniformIntegers, NormalNumbers, ConstantNumber> rule;

@@ -50,8 +50,12 @@ uint64_t crc64(std::span<const std::byte> bytes, uint64_t before) {
   return ~crc;
 }
 
-uint64_t crc64(std::string_view text) { return crc64(std::as_bytes(std::span(text))); }
+uint64_t crc64(std::string_view text) {
+  return crc64(std::as_bytes(std::span(text)));
+}
 
-std::string in_hex(uint64_t digest) { return fmt::format("{:016x}", digest); }
+std::string in_hex(uint64_t digest) {
+  return fmt::format("{:016x}", digest);
+}
 
 }  // namespace mtf

@@ -26,19 +26,20 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-[[noreturn]] void fail(const std::string& path, std::string_view what, int error) {
-  const bool about_the_file =
-      error == ENOENT || error == ENOTDIR || error == EISDIR || error == ELOOP;
-  throw Failure(about_the_file ? Exit::bad_input : Exit::environment,
-                fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+[[noreturn]] void fail(const std::string& path, std::string_view what, int error,
+                       Exit code = Exit::environment) {
+  throw Failure(code, fmt::format("{}: {}: {}", path, what, std::strerror(error)));
 }
 
 int open_or_fail(const std::string& path, int flags, std::string_view what) {
   const int descriptor =
       uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
-  if (descriptor < 0)
-    fail(path, what, errno);
-  return descriptor;
+  if (descriptor >= 0)
+    return descriptor;
+  const int error = errno;
+  const bool absent = error == ENOENT || error == ENOTDIR || error == ELOOP;
+  const bool reading = (flags & O_ACCMODE) == O_RDONLY;
+  fail(path, what, error, absent && reading ? Exit::bad_input : Exit::environment);
 }
 
 }  // namespace
@@ -57,7 +58,8 @@ File File::open(const std::string& path, Links links) {
 }
 
 File File::create(const std::string& path) {
-  return File(path, open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, "cannot be made"));
+  return File(path,
+              open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, "cannot be made"));
 }
 
 File File::append_to(const std::string& path) {
@@ -129,7 +131,9 @@ void File::write(std::span<const std::byte> bytes) {
   }
 }
 
-void File::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+void File::write(std::string_view text) {
+  write(std::as_bytes(std::span(text)));
+}
 
 void File::finish() {
   if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0)
@@ -172,8 +176,8 @@ void sync_directory(const std::string& path) {
 
 void rename_path(const std::string& from, const std::string& to) {
   if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) != 0)
-    throw Failure(Exit::environment, fmt::format("{}: cannot be renamed to {}: {}", from, to,
-                                                 std::strerror(errno)));
+    throw Failure(Exit::environment,
+                  fmt::format("{}: cannot be renamed to {}: {}", from, to, std::strerror(errno)));
 }
 
 bool exists(const std::string& path) {

@@ -1,7 +1,7 @@
-// Files as the operating system offers them, with every result checked: reads are pread (a file that
-// shrinks meanwhile is an error, never a signal), writes are reserved, written, synced and closed.
-// All errors are Failures that name the path: Exit::bad_input for what a file is (absent, too short),
-// Exit::environment for what the machine does (no space, no permission, I/O error).
+// Files as the operating system offers them, with every result checked: reads are pread (a file
+// that shrinks meanwhile is an error, never a signal), writes are reserved, written, synced and
+// closed. All errors are Failures that name the path: Exit::bad_input for what a file is (absent,
+// too short), Exit::environment for what the machine does (no space, no permission, I/O error).
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,8 @@ void make_directories(const std::string& path);
 void sync_directory(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
 bool exists(const std::string& path);
-std::vector<std::string> names_in(const std::string& directory);  // empty if there is no such directory
+// What is in a directory, in no order; empty if there is no such directory.
+std::vector<std::string> names_in(const std::string& directory);
 void remove_tree(const std::string& path);
 int64_t free_bytes(const std::string& path);  // on the volume of the nearest directory that exists
 

@@ -1,5 +1,5 @@
-// Strict reading on top of nlohmann-json, whose own rules are lenient: it keeps the last of two equal
-// keys and converts numbers without looking at their range.
+// Strict reading on top of nlohmann-json, whose own rules are lenient: it keeps the last of two
+// equal keys and converts numbers without looking at their range.
 #include "io/json.h"
 
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ json parse_json(std::string_view text, const std::string& where) {
 
 const json& field_of(const json& object, std::string_view key, const std::string& where) {
   if (!object.is_object())
-    refuse(where, fmt::format("expected an object with the key '{}', found {}", key,
-                              object.type_name()));
+    refuse(where,
+           fmt::format("expected an object with the key '{}', found {}", key, object.type_name()));
   const auto it = object.find(std::string(key));
   if (it == object.end())
     refuse(where, fmt::format("the key '{}' is missing", key));

@@ -46,13 +46,15 @@ TensorInfo read_tensor(const std::string& name, const json& entry, const std::st
                texts_of(field_of(entry, "dims", where), where),
                integers_of(field_of(entry, "size", where), where)};
   if (t.dims.size() != t.size.size())
-    refuse(where, fmt::format("tensor '{}' has {} dims and {} sizes", name, t.dims.size(),
-                              t.size.size()));
+    refuse(where,
+           fmt::format("tensor '{}' has {} dims and {} sizes", name, t.dims.size(), t.size.size()));
   return t;
 }
 
 // The opening of the text, up to where the digested part begins.
-std::string opening(uint64_t digest) { return "{\n  \"crc64\": \"" + in_hex(digest) + "\","; }
+std::string opening(uint64_t digest) {
+  return "{\n  \"crc64\": \"" + in_hex(digest) + "\",";
+}
 
 }  // namespace
 
@@ -113,7 +115,11 @@ BoxRecord parse_box(std::string_view text, const std::string& where) {
           digest_of(field_of(box, "crc64", where), where)};
 }
 
-std::string step_name(int64_t step) { return fmt::format("step_{}", step); }
-std::string shard_name(int64_t rank) { return fmt::format("shard_{}.safetensors", rank); }
+std::string step_name(int64_t step) {
+  return fmt::format("step_{}", step);
+}
+std::string shard_name(int64_t rank) {
+  return fmt::format("shard_{}.safetensors", rank);
+}
 
 }  // namespace mtf

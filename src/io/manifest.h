@@ -1,5 +1,5 @@
-// manifest.json of a checkpoint, and what the header of a shard says of each box. Internal to saving
-// and loading.
+// manifest.json of a checkpoint, and what the header of a shard says of each box. Internal to
+// saving and loading.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ struct BoxRecord {  // the box's size is the shape that safetensors knows
 std::string print_box(const BoxRecord&);
 BoxRecord parse_box(std::string_view text, const std::string& where);
 
-// Finds every box in these shards. Failure(`code`) if boxes of one tensor disagree about it, overlap,
-// or leave a part of it out.
+// Finds every box in these shards. Failure(`code`) if boxes of one tensor disagree about it,
+// overlap, or leave a part of it out.
 BoxIndex index_boxes(std::span<const SafetensorsFile> shards, Exit code);
 
 inline constexpr std::string_view manifest_name = "manifest.json";

@@ -46,7 +46,9 @@ File continued(const std::string& path, int64_t last_step) {
 MetricsLog::MetricsLog(const std::string& path, int64_t last_step)
     : file_(continued(path, last_step)) {}
 
-void MetricsLog::append(const Fields& fields) { file_.write(dump_json(object_of(fields)) + "\n"); }
+void MetricsLog::append(const Fields& fields) {
+  file_.write(dump_json(object_of(fields)) + "\n");
+}
 
 void write_json(const std::string& path, const Fields& fields, const std::vector<Table>& tables) {
   ordered_json object = object_of(fields);

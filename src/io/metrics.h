@@ -16,9 +16,9 @@ using Fields = std::vector<std::pair<std::string, std::variant<int64_t, double, 
 
 class MetricsLog {
  public:
-  // Continues the file after `last_step`: lines of later steps (field "step") and a line that was cut
-  // short are dropped, so that a resumed run leaves the file that an uninterrupted one would. -1:
-  // from nothing.
+  // Continues the file after `last_step`: lines of later steps (field "step") and a line that was
+  // cut short are dropped, so that a resumed run leaves the file that an uninterrupted one would.
+  // -1: from nothing.
   MetricsLog(const std::string& path, int64_t last_step);
   void append(const Fields&);  // one line, in the file when this returns
 

@@ -41,8 +41,12 @@ bool same_bytes(NpyType from, DType to) {
 
 }  // namespace
 
-std::string_view name_of(NpyType t) { return types[static_cast<size_t>(t)].name; }
-int64_t size_of(NpyType t) { return types[static_cast<size_t>(t)].bytes; }
+std::string_view name_of(NpyType t) {
+  return types[static_cast<size_t>(t)].name;
+}
+int64_t size_of(NpyType t) {
+  return types[static_cast<size_t>(t)].bytes;
+}
 
 bool converts(NpyType from, DType to) {
   if (is_float(from))

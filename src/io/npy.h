@@ -1,5 +1,5 @@
-// NumPy's .npy files (versions 1 and 2, little endian, C order): any box of an array, converted to a
-// dtype of ours, and whole arrays written.
+// NumPy's .npy files (versions 1 and 2, little endian, C order): any box of an array, converted to
+// a dtype of ours, and whole arrays written.
 #pragma once
 
 #include <cstddef>

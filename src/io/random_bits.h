@@ -46,8 +46,9 @@ inline double normal(uint64_t bits) {
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
-// Where `index` goes in a pseudo-random permutation of [0, count) chosen by `key`: a Feistel network
-// of four rounds on the smallest even number of bits that hold count, walked until it lands inside.
+// Where `index` goes in a pseudo-random permutation of [0, count) chosen by `key`: a Feistel
+// network of four rounds on the smallest even number of bits that hold count, walked until it lands
+// inside.
 constexpr int64_t permuted(int64_t index, int64_t count, uint64_t key) {
   int half = 1;
   while ((int64_t{1} << (2 * half)) < count)

@@ -45,8 +45,7 @@ StoredTensor read_entry(const std::string& path, const std::string& name, const 
   if (entry.size() != 3)
     refuse(where, "expected exactly dtype, shape and data_offsets");
   const auto bytes = checked_bytes(t.size, size_of(t.dtype));
-  if (offsets.size() != 2 || offsets[1] < offsets[0] || !bytes ||
-      offsets[1] - offsets[0] != *bytes)
+  if (offsets.size() != 2 || offsets[1] < offsets[0] || !bytes || offsets[1] - offsets[0] != *bytes)
     refuse(where, fmt::format("shape {} of {} expects {} bytes, its data_offsets are {}",
                               show(t.size), stored_names[static_cast<size_t>(t.dtype)],
                               bytes ? std::to_string(*bytes) : "too many", show(offsets)));
@@ -75,13 +74,13 @@ SafetensorsFile SafetensorsFile::open(const std::string& path, File::Links links
   SafetensorsFile file(File::open(path, links));
   const int64_t file_bytes = file.file_.size();
   if (file_bytes < 8)
-    refuse(path, fmt::format("expected a safetensors file of at least 8 bytes, found {}",
-                             file_bytes));
+    refuse(path,
+           fmt::format("expected a safetensors file of at least 8 bytes, found {}", file_bytes));
   uint64_t header_bytes = 0;
   file.file_.read(0, std::as_writable_bytes(std::span(&header_bytes, 1)));
   if (header_bytes > largest_header)
-    refuse(path, fmt::format("a header of {} bytes; at most {} are read", header_bytes,
-                             largest_header));
+    refuse(path,
+           fmt::format("a header of {} bytes; at most {} are read", header_bytes, largest_header));
   const int64_t data_begin = 8 + static_cast<int64_t>(header_bytes);
   if (data_begin > file_bytes)
     refuse(path, fmt::format("expected at least {} bytes for the header, found {}", data_begin,

@@ -59,7 +59,8 @@ struct StoredFile {
   uint64_t header_digest = 0;
 };
 
-// Writes the file, to the disk, tensors in the order given. Failure(Exit::environment) if that fails.
+// Writes the file, to the disk, tensors in the order given. Failure(Exit::environment) if that
+// fails.
 StoredFile write_safetensors(const std::string& path, std::span<const TensorToStore>,
                              const std::map<std::string, std::string>& metadata);
 

@@ -1,6 +1,6 @@
 // Saving: a temporary directory, shards, the manifest, one rename; then `latest`, then pruning.
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <stdio.h>
 
 #include <algorithm>
@@ -90,8 +90,8 @@ void publish(const std::string& directory, const Publication& publication) {
   std::vector<SafetensorsFile> shards;
   for (const ShardRecord& s : publication.shards)
     shards.push_back(SafetensorsFile::open(temporary + "/" + shard_name(s.rank)));
-  Manifest manifest{publication.step, publication.run_id, publication.state, {},
-                    publication.shards};
+  Manifest manifest{
+      publication.step, publication.run_id, publication.state, {}, publication.shards};
   for (const auto& [name, stored] : index_boxes(shards, Exit::bug))
     manifest.tensors.push_back(stored.tensor);
 

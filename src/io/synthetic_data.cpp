@@ -38,7 +38,8 @@ void store(const Rule& rule, uint64_t bits, DType dtype, std::byte* out, int64_t
 void check_fits(const BatchInput& input, const Rule& rule) {
   const auto* uniform = std::get_if<UniformIntegers>(&rule);
   const auto* constant = std::get_if<ConstantNumber>(&rule);
-  bool fits = is_float(input.dtype) ? uniform == nullptr : !std::holds_alternative<NormalNumbers>(rule);
+  bool fits =
+      is_float(input.dtype) ? uniform == nullptr : !std::holds_alternative<NormalNumbers>(rule);
   std::byte any[8];
   if (fits && uniform != nullptr)
     fits = uniform->below >= 1 && store_integer(input.dtype, any, 0, uniform->below - 1);
@@ -46,8 +47,9 @@ void check_fits(const BatchInput& input, const Rule& rule) {
     fits = std::abs(constant->value) < 0x1p53 && std::trunc(constant->value) == constant->value &&
            store_integer(input.dtype, any, 0, static_cast<int64_t>(constant->value));
   if (!fits)
-    throw Failure(Exit::spec, fmt::format("data.synthetic: input '{}' of {} cannot hold such values",
-                                          input.name, name_of(input.dtype)));
+    throw Failure(Exit::spec,
+                  fmt::format("data.synthetic: input '{}' of {} cannot hold such values",
+                              input.name, name_of(input.dtype)));
 }
 
 // The element index counts over the declared dims, the batch dim first and the dim of time one
@@ -103,12 +105,13 @@ Dataset synthetic_dataset(std::vector<BatchInput> inputs, std::vector<SyntheticR
     const auto* uniform = std::get_if<UniformIntegers>(&rule);
     const auto* constant = std::get_if<ConstantNumber>(&rule);
     const double smallest = constant != nullptr ? constant->value : 0;
-    const double largest = constant != nullptr ? constant->value
-                                               : static_cast<double>(uniform->below - 1);
+    const double largest =
+        constant != nullptr ? constant->value : static_cast<double>(uniform->below - 1);
     if (smallest < static_cast<double>(low) || largest >= static_cast<double>(high))
-      throw Failure(Exit::spec,
-                    fmt::format("data.synthetic: input '{}' has values {} to {}; {} to {} are valid",
-                                input.name, smallest, largest, low, high - 1));
+      throw Failure(
+          Exit::spec,
+          fmt::format("data.synthetic: input '{}' has values {} to {}; {} to {} are valid",
+                      input.name, smallest, largest, low, high - 1));
   };
   return Dataset(std::move(inputs), std::move(source));
 }

@@ -39,8 +39,7 @@ class ByteStream {
       if (file.size() != file_bytes)
         throw Failure(Exit::bad_input, fmt::format("{}: had {} bytes at the start, now has {}",
                                                    paths_[f], file_bytes, file.size()));
-      const auto piece = out.first(
-          std::min(out.size(), static_cast<size_t>(ends_[f] - at)));
+      const auto piece = out.first(std::min(out.size(), static_cast<size_t>(ends_[f] - at)));
       file.read(at - begin(f), piece);
       at += static_cast<int64_t>(piece.size());
       out = out.subspan(piece.size());
@@ -82,7 +81,9 @@ void read_example(const Windows& windows, const BatchInput& input, const Example
   windows.stream.read(begin, bytes);
   for (int64_t i = 0; i < count; ++i)
     store_integer(input.dtype, out.data(), i,
-                  i < there ? static_cast<int64_t>(bytes[static_cast<size_t>(i)]) : targets ? -1 : 0);
+                  i < there ? static_cast<int64_t>(bytes[static_cast<size_t>(i)])
+                  : targets ? -1
+                            : 0);
 }
 
 void check_bytes(const ByteStream& stream, int64_t low, int64_t high) {
@@ -95,8 +96,9 @@ void check_bytes(const ByteStream& stream, int64_t low, int64_t high) {
     for (size_t i = 0; i < buffer.size(); ++i)
       if (const auto v = static_cast<int64_t>(buffer[i]); v < low || v >= high) {
         const auto [path, offset] = stream.place(at + static_cast<int64_t>(i));
-        throw Failure(Exit::bad_input, fmt::format("{}: byte {}: token {} is not in the range {} to {}",
-                                                   path, offset, v, low, high - 1));
+        throw Failure(Exit::bad_input,
+                      fmt::format("{}: byte {}: token {} is not in the range {} to {}", path,
+                                  offset, v, low, high - 1));
       }
   }
 }
@@ -113,8 +115,9 @@ int64_t check_inputs(std::vector<BatchInput>& inputs) {
                                 input.name, show(input.size), name_of(input.dtype)));
     const int64_t size = input.size[input.batch == 0 ? 1 : 0];
     if (length != 0 && size != length)
-      throw Failure(Exit::spec, fmt::format("data.text: 'tokens' and 'targets' have lengths {} and {}",
-                                            length, size));
+      throw Failure(
+          Exit::spec,
+          fmt::format("data.text: 'tokens' and 'targets' have lengths {} and {}", length, size));
     length = size;
     input.absent = input.name == "targets" ? -1 : 0;
   }
@@ -147,10 +150,12 @@ Dataset text_dataset(std::vector<BatchInput> inputs, std::span<const std::string
   const int64_t kept = validation_share(stream.size(), validation);
   const int64_t train = stream.size() - kept;
   if (train <= length && validation < 1)
-    throw Failure(Exit::bad_input,
-                  fmt::format("{}: expected at least {} bytes of training text (length + 1), found {}",
-                              patterns[0], length + 1, train));
-  const auto windows = std::make_shared<const Windows>(Windows{std::move(stream), train, length, seed});
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("{}: expected at least {} bytes of training text (length + 1), found {}",
+                    patterns[0], length + 1, train));
+  const auto windows =
+      std::make_shared<const Windows>(Windows{std::move(stream), train, length, seed});
   ExampleSource source;
   source.train_examples = train / std::max<int64_t>(length, 1);
   source.validation_examples = kept < 2 ? 0 : (kept - 2) / length + 1;

@@ -14,9 +14,9 @@ namespace mtf {
 // Failure(Exit::bad_input) for a pattern that nothing matches.
 std::vector<std::string> expand_patterns(std::span<const std::string> patterns);
 
-// Inputs `tokens` and `targets` of i32, each with a batch dim and one other dim, the length; ids are
-// bytes and the targets the bytes that follow. The files are joined without separators; the last
-// `validation` share of the bytes is for validation.
+// Inputs `tokens` and `targets` of i32, each with a batch dim and one other dim, the length; ids
+// are bytes and the targets the bytes that follow. The files are joined without separators; the
+// last `validation` share of the bytes is for validation.
 //   train       example e of step s begins at a random place, drawn from (seed, s, e)
 //   validation  windows one after the other; targets beyond the end are -1, which the loss ignores
 // Failure(Exit::bad_input) if there are fewer bytes than one window has.

@@ -18,7 +18,8 @@ struct Tokenizer {
   std::function<std::string(std::span<const int32_t>)> decode;
 };
 
-// The tokenizer called `name`: "bytes" (id = byte, vocabulary 256). Failure(Exit::spec) for any other.
+// The tokenizer called `name`: "bytes" (id = byte, vocabulary 256). Failure(Exit::spec) for any
+// other.
 Tokenizer make_tokenizer(std::string_view name);
 
 }  // namespace mtf

@@ -21,8 +21,9 @@ TEST_CASE("a box of an array equals the slice computed element by element") {
     for (int64_t b = 0; b < 5; ++b)
       for (int64_t c = 0; c < 6; ++c)
         for (int64_t n : {1, 2, 4, 6}) {
-          const Box box{{a, b, c}, {std::min<int64_t>(n, 4 - a), std::min<int64_t>(n + 1, 5 - b),
-                                    std::min<int64_t>(n, 6 - c)}};
+          const Box box{{a, b, c},
+                        {std::min<int64_t>(n, 4 - a), std::min<int64_t>(n + 1, 5 - b),
+                         std::min<int64_t>(n, 6 - c)}};
           std::vector<int32_t> out(static_cast<size_t>(elements(box.size)), -1), expected;
           for (int64_t i = 0; i < box.size[0]; ++i)
             for (int64_t j = 0; j < box.size[1]; ++j)

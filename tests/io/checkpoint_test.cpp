@@ -32,8 +32,12 @@ Publication write_shards(const std::string& dir, int64_t step, int a, int b) {
   for (int rank = 0; rank < a * b; ++rank) {
     const Box box{{rank / b * (rows / a), rank % b * (columns / b)}, {rows / a, columns / b}};
     const std::vector<float> values = values_of(box, step);
-    std::vector<TensorBox> boxes{{"layers[0]/w", DType::f32, {"in", "out"}, {rows, columns},
-                                  box.origin, box.size,
+    std::vector<TensorBox> boxes{{"layers[0]/w",
+                                  DType::f32,
+                                  {"in", "out"},
+                                  {rows, columns},
+                                  box.origin,
+                                  box.size,
                                   reinterpret_cast<const std::byte*>(values.data())}};
     if (rank == 0)
       boxes.push_back({"t", DType::f64, {}, {}, {}, {}, reinterpret_cast<const std::byte*>(&t)});
@@ -55,7 +59,8 @@ std::vector<float> read(const Checkpoint& c, const Box& box) {
 }  // namespace
 
 TEST_CASE("checkpoint: any box is read back, whatever mesh wrote it") {
-  for (const auto& [a, b] : std::vector<std::pair<int, int>>{{1, 1}, {2, 2}, {3, 1}, {1, 4}, {6, 8}}) {
+  for (const auto& [a, b] :
+       std::vector<std::pair<int, int>>{{1, 1}, {2, 2}, {3, 1}, {1, 4}, {6, 8}}) {
     TempDir dir;
     save(dir.path(), 12, a, b);
     const Checkpoint c = Checkpoint::open(dir.path());
@@ -126,10 +131,16 @@ TEST_CASE("checkpoint: boxes must tile each tensor before anything is published"
   CHECK(failure_of(Exit::bug, [&] { publish(dir.path(), half); }).find("hold 24 elements") !=
         std::string::npos);
   const std::vector<float> row(columns);
-  const TensorBox box{"layers[0]/w", DType::f32, {"in", "out"}, {rows, columns}, {0, 0},
-                      {1, columns}, reinterpret_cast<const std::byte*>(row.data())};
+  const TensorBox box{"layers[0]/w",
+                      DType::f32,
+                      {"in", "out"},
+                      {rows, columns},
+                      {0, 0},
+                      {1, columns},
+                      reinterpret_cast<const std::byte*>(row.data())};
   p.shards.push_back(write_shard(dir.path(), 1, "run1", 2, {&box, 1}));
-  CHECK(failure_of(Exit::bug, [&] { publish(dir.path(), p); }).find("overlap") != std::string::npos);
+  CHECK(failure_of(Exit::bug, [&] { publish(dir.path(), p); }).find("overlap") !=
+        std::string::npos);
   CHECK(saved_steps(dir.path()).empty());
 }
 
@@ -152,7 +163,8 @@ TEST_CASE("checkpoint: damaged sizes pass a step over; damaged bytes are refused
   write_file(shard, flipped);
   const std::string message = failure_of(Exit::bad_input, [&] { Checkpoint::open(dir.path()); });
   CHECK(message.find("bytes " + std::to_string(whole.size() - 96) + " to " +
-                     std::to_string(whole.size()) + " (tensor 'layers[0]/w')") != std::string::npos);
+                     std::to_string(whole.size()) + " (tensor 'layers[0]/w')") !=
+        std::string::npos);
   CHECK(Checkpoint::open(dir.path(), 0, 2).step() == 2);  // the other rank's share is sound
   failure_of(Exit::bad_input, [&] { Checkpoint::open(dir.path(), 1, 2); });
   fs::remove(shard);
@@ -172,7 +184,8 @@ TEST_CASE("checkpoint: no flipped bit loads") {
       std::string flipped = whole;
       flipped[random() % whole.size()] ^= static_cast<char>(1 << random() % 8);
       write_file(path, flipped);
-      const std::string message = failure_of(Exit::bad_input, [&] { Checkpoint::open(dir.path()); });
+      const std::string message =
+          failure_of(Exit::bad_input, [&] { Checkpoint::open(dir.path()); });
       REQUIRE(message.find(path) != std::string::npos);
     }
     write_file(path, whole);
@@ -184,8 +197,8 @@ TEST_CASE("checkpoint: nothing there, and another model's tensors") {
   TempDir dir;
   CHECK(failure_of(Exit::bad_input, [&] { Checkpoint::open(dir / "absent"); }).find("found none") !=
         std::string::npos);
-  const std::vector<TensorInfo> want{{"a", DType::f32, {"x"}, {2}}, {"b", DType::f32, {"x"}, {2}},
-                                     {"c", DType::f32, {"x"}, {2}}};
+  const std::vector<TensorInfo> want{
+      {"a", DType::f32, {"x"}, {2}}, {"b", DType::f32, {"x"}, {2}}, {"c", DType::f32, {"x"}, {2}}};
   const std::vector<TensorInfo> have{{"c", DType::f64, {"x"}, {3}}, {"d", DType::f32, {}, {}}};
   CHECK(differences(want, want).empty());
   CHECK(differences(want, have) ==

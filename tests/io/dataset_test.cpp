@@ -13,7 +13,8 @@ using namespace mtf;
 namespace {
 
 template <class T>
-std::vector<T> read(const Dataset& d, const std::string& input, Split split, int64_t step, Box box) {
+std::vector<T> read(const Dataset& d, const std::string& input, Split split, int64_t step,
+                    Box box) {
   std::vector<T> out(static_cast<size_t>(elements(box.size)), T(77));
   d.read(input, split, step, box.origin, box.size, bytes_in(out));
   return out;
@@ -140,8 +141,7 @@ TEST_CASE("arrays: an input without a batch dim is read whole at every step") {
   write_npy(dir / "k.npy", std::vector<int64_t>{2, 2}, DType::f32,
             bytes_of(std::vector<float>{1, 2, 3, 4}));
   const std::vector<ArrayFile> files{{"k", dir / "k.npy"}};
-  const Dataset d =
-      array_dataset({{"k", {"a", "b"}, {2, 2}, DType::f32, -1, -1, 0}}, files, 0, 1);
+  const Dataset d = array_dataset({{"k", {"a", "b"}, {2, 2}, DType::f32, -1, -1, 0}}, files, 0, 1);
   CHECK(d.steps_per_epoch() == 0);
   CHECK(read<float>(d, "k", Split::train, 9, {{0, 1}, {2, 1}}) == std::vector<float>{2, 4});
 }
@@ -174,11 +174,10 @@ TEST_CASE("synthetic: values follow their rules and no slicing changes them") {
   const BatchInput targets{"targets", {"batch", "length"}, {4, 8}, DType::i32, 0, 1, 0};
   const BatchInput noise{"noise", {"length", "batch"}, {8, 4}, DType::f32, 1, -1, 0};
   const BatchInput ones{"ones", {"length"}, {8}, DType::bf16, -1, -1, 0};
-  const Dataset d = synthetic_dataset({tokens, targets, noise, ones},
-                                      {{"tokens", UniformIntegers{50}},
-                                       {"noise", NormalNumbers{0.1}},
-                                       {"ones", ConstantNumber{1}}},
-                                      9);
+  const Dataset d = synthetic_dataset(
+      {tokens, targets, noise, ones},
+      {{"tokens", UniformIntegers{50}}, {"noise", NormalNumbers{0.1}}, {"ones", ConstantNumber{1}}},
+      9);
   const Box whole{{0, 0}, {4, 8}};
   const auto t = read<int32_t>(d, "tokens", Split::train, 3, whole);
   const auto next = read<int32_t>(d, "targets", Split::train, 3, whole);
@@ -194,8 +193,7 @@ TEST_CASE("synthetic: values follow their rules and no slicing changes them") {
   const auto n = read<float>(d, "noise", Split::train, 0, {{0, 0}, {8, 4}});
   CHECK(read<float>(d, "noise", Split::train, 0, {{5, 2}, {1, 2}}) ==
         std::vector<float>{n[22], n[23]});
-  CHECK(read<uint16_t>(d, "ones", Split::train, 0, {{0}, {8}}) ==
-        std::vector<uint16_t>(8, 0x3F80));
+  CHECK(read<uint16_t>(d, "ones", Split::train, 0, {{0}, {8}}) == std::vector<uint16_t>(8, 0x3F80));
   CHECK(d.validation_batches() == 0);
   failure_of(Exit::spec, [&] { d.check_range("tokens", 0, 49); });
   d.check_range("tokens", 0, 50);

@@ -1,6 +1,6 @@
-// Every system call of a save is made to fail in turn: the step before must stay loadable, and a save
-// that reports success must have succeeded. The functions below replace the C library's for the code
-// under test.
+// Every system call of a save is made to fail in turn: the step before must stay loadable, and a
+// save that reports success must have succeeded. The functions below replace the C library's for
+// the code under test.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -95,7 +95,12 @@ void save(const std::string& dir, int64_t step, int64_t count = 16) {
   prepare_save(dir, step, p.run_id);
   const std::vector<float> half(static_cast<size_t>(count / 2), static_cast<float>(step));
   for (int rank = 0; rank < 2; ++rank) {
-    const TensorBox box{"w", DType::f32, {"x"}, {count}, {rank * (count / 2)}, {count / 2},
+    const TensorBox box{"w",
+                        DType::f32,
+                        {"x"},
+                        {count},
+                        {rank * (count / 2)},
+                        {count / 2},
                         reinterpret_cast<const std::byte*>(half.data())};
     p.shards.push_back(write_shard(dir, step, p.run_id, rank, {&box, 1}));
   }
@@ -114,8 +119,8 @@ int64_t loaded_step(const std::string& dir) {
 
 TEST_CASE("faults: whatever call fails, a whole step loads, and success is never claimed falsely") {
   int failures = 0, successes = 0;
-  for (Call call : {Call::open, Call::write, Call::fsync, Call::rename, Call::close,
-                    Call::fallocate})
+  for (Call call :
+       {Call::open, Call::write, Call::fsync, Call::rename, Call::close, Call::fallocate})
     for (int error : {ENOSPC, EIO, EDQUOT, EFBIG, EINTR, 0}) {
       if (error == 0 && call != Call::write)
         continue;
@@ -186,8 +191,7 @@ TEST_CASE("faults: a limit on file sizes and a full disk are errors with names")
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit tight{65536, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &tight);
-  const std::string message =
-      failure_of(Exit::environment, [&] { save(dir.path(), 2, 1 << 20); });
+  const std::string message = failure_of(Exit::environment, [&] { save(dir.path(), 2, 1 << 20); });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, previous);
   CHECK(message.find("shard_0.safetensors: reserving 2097") != std::string::npos);

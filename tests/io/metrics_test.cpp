@@ -33,7 +33,8 @@ TEST_CASE("metrics: run.json holds fields and tables") {
   TempDir dir;
   write_json(dir / "run.json", {{"name", std::string("lm")}, {"ranks", int64_t{4}}},
              {{"instructions", {{{"bytes", int64_t{12}}}, {{"bytes", int64_t{0}}}}}});
-  CHECK(read_file(dir / "run.json") ==
-        "{\n  \"name\": \"lm\",\n  \"ranks\": 4,\n  \"instructions\": [\n    {\n      \"bytes\": 12\n"
-        "    },\n    {\n      \"bytes\": 0\n    }\n  ]\n}\n");
+  CHECK(
+      read_file(dir / "run.json") ==
+      "{\n  \"name\": \"lm\",\n  \"ranks\": 4,\n  \"instructions\": [\n    {\n      \"bytes\": 12\n"
+      "    },\n    {\n      \"bytes\": 0\n    }\n  ]\n}\n");
 }

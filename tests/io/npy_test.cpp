@@ -63,8 +63,9 @@ TEST_CASE("npy: scalars, vectors and every dtype are written") {
 
 TEST_CASE("npy: conversions are exact or refused") {
   TempDir dir;
-  write_file(dir / "h.npy", npy_text("{'descr': '<f2', 'fortran_order': False, 'shape': (6,), }",
-                                     raw<uint16_t>({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00, 0x0400})));
+  write_file(dir / "h.npy",
+             npy_text("{'descr': '<f2', 'fortran_order': False, 'shape': (6,), }",
+                      raw<uint16_t>({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00, 0x0400})));
   CHECK(read_whole<float>(NpyFile::open(dir / "h.npy"), DType::f32) ==
         std::vector<float>{1, -2, std::ldexp(1.0f, -24), 65504, INFINITY, std::ldexp(1.0f, -14)});
   write_file(dir / "d.npy", npy_text("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }",

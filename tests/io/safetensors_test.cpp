@@ -54,7 +54,8 @@ TEST_CASE("safetensors: every other length of a file is refused") {
   const std::string whole = read_file(dir / "a");
   for (size_t n = 0; n < whole.size(); ++n) {
     write_file(dir / "cut", whole.substr(0, n));
-    const std::string message = failure_of(Exit::bad_input, [&] { SafetensorsFile::open(dir / "cut"); });
+    const std::string message =
+        failure_of(Exit::bad_input, [&] { SafetensorsFile::open(dir / "cut"); });
     CHECK(message.find("found " + std::to_string(n)) != std::string::npos);
     CHECK(message.find("expected") != std::string::npos);
   }
@@ -80,9 +81,11 @@ TEST_CASE("safetensors: headers that do not hold together are refused") {
         std::string::npos);
   CHECK(refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4)
             .find("expects 8 bytes") != std::string::npos);
-  CHECK(refused("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4).find("F16") !=
-        std::string::npos);
-  refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 4);
+  CHECK(
+      refused("{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4).find("F16") !=
+      std::string::npos);
+  refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}",
+          4);
   refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4);
   refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", 4);
   refused("{\"a\":[1]}", 4);

@@ -127,8 +127,9 @@ TEST_CASE("text: what is missing, too short, changed or out of range is refused"
   const auto message = failure_of(Exit::bad_input, [&] { d.check_range("tokens", 0, 100); });
   CHECK(message.find("had 50 bytes at the start, now has 5") != std::string::npos);
   write_stream(dir, 4, 2);
-  CHECK(failure_of(Exit::bad_input, [&] { text_dataset({tokens}, patterns, 0, 1); })
-            .find("at least 5 bytes") != std::string::npos);
+  CHECK(failure_of(Exit::bad_input, [&] {
+          text_dataset({tokens}, patterns, 0, 1);
+        }).find("at least 5 bytes") != std::string::npos);
   BatchInput wrong = tokens;
   wrong.dtype = DType::f32;
   failure_of(Exit::spec, [&] { text_dataset({wrong}, patterns, 0, 1); });
