@@ -7,7 +7,7 @@ namespace mtf {
 namespace {
 
 constexpr int64_t run_bytes = 1 << 15;   // of one tile of contiguous runs
-constexpr int64_t transposed_side = 32;  // both sides of a transposed tile stay in L1
+constexpr int64_t transposed_side = 64;  // of a transposed tile, which stays in cache
 constexpr int64_t serial_bytes = 1 << 18;
 
 // Both sides contiguous, or one element repeated.
@@ -18,11 +18,17 @@ bool is_run(const Extent& e) { return e.to == 1 && (e.from == 1 || e.from == 0);
 template <class T>
 void transpose_tile(const T* from, T* to, const Extent& rows, const Extent& cols) {
   T buffer[transposed_side * transposed_side];
-  for (int64_t c = 0; c < cols.size; ++c)
-    for (int64_t r = 0; r < rows.size; ++r)
-      buffer[r * cols.size + c] = from[c * cols.from + r * rows.from];
+  for (int64_t c = 0; c < cols.size; ++c) {
+    const T* source = from + c * cols.from;
+    if (rows.from == 1)
+      for (int64_t r = 0; r < rows.size; ++r)
+        buffer[r * transposed_side + c] = source[r];
+    else
+      for (int64_t r = 0; r < rows.size; ++r)
+        buffer[r * transposed_side + c] = source[r * rows.from];
+  }
   for (int64_t r = 0; r < rows.size; ++r)
-    std::copy_n(buffer + r * cols.size, cols.size, to + r * rows.to);
+    std::copy_n(buffer + r * transposed_side, cols.size, to + r * rows.to);
 }
 
 template <class T>
@@ -90,7 +96,7 @@ void StridedCopy::choose_tile() {
     tile_rows_ = std::min(rows_.size, std::max<int64_t>(1, run_bytes / bytes_ / tile_cols_));
   } else {
     tile_rows_ = std::min(rows_.size, transposed_side);
-    tile_cols_ = std::min(cols_.size, transposed_side * transposed_side / tile_rows_);
+    tile_cols_ = std::min(cols_.size, transposed_side);
   }
   row_tiles_ = (rows_.size + tile_rows_ - 1) / tile_rows_;
   col_tiles_ = (cols_.size + tile_cols_ - 1) / tile_cols_;
