@@ -1,2 +1,66 @@
+// mtf infer: continues a prompt, streaming tokens; or writes the outputs of a model that has no tokens.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "base/error.h"
 #include "cli/commands.h"
-namespace mtf { int infer_command(const Options&, int, char**) { return 0; } }
+#include "cli/job.h"
+#include "runtime/decoder.h"
+#include "runtime/saving.h"
+#include "text/tokenizer.h"
+
+namespace mtf {
+namespace {
+
+void load_weights(Rank& rank, Session& session, const Options& o, const Spec& spec) {
+  for (const Persistent& p : session.plan().resident.list)
+    if (p.value.storage == Storage::parameter) {
+      load(session, open_weights(rank, o, spec), false);
+      return;
+    }
+}
+
+std::string prompt_of(const Options& o) {
+  if (o.prompt)
+    return *o.prompt;
+  return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan, const Decoding& decoding) {
+  const Tokenizer tokenizer = make_tokenizer(spec.data ? spec.data->tokenizer : "bytes");
+  const std::string prompt = prompt_of(o);
+  Session session(plan, *rank.backend, *rank.communicator);
+  load_weights(rank, session, o, spec);
+  Decoder decoder(session, decoding);
+  const Sampling sampling{spec.infer.temperature, spec.infer.top_k, spec.infer.seed, o.max_tokens.value_or(spec.infer.max_tokens)};
+  if (rank.first())
+    std::fwrite(prompt.data(), 1, prompt.size(), stdout);
+  decoder.generate(tokenizer.encode(prompt), sampling, [&](int32_t id) {
+    if (rank.first()) {
+      const std::string text = tokenizer.decode(std::span(&id, 1));
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    }
+    return true;
+  });
+  if (rank.first())
+    std::fputc('\n', stdout);
+  return 0;
+}
+
+}  // namespace
+
+int infer_command(const Options& o, int argc, char** argv) {
+  return run_job(o, Job::infer, argc, argv, [&](Rank& rank, const Spec& spec, const Plan& plan) {
+    const std::optional<Decoding> decoding = decoding_of(spec);
+    if (!decoding)
+      throw Failure(Exit::spec, "this model has no tokens to continue; say which input holds them with "
+                                "`infer: {along: DIM, tokens: INPUT, logits: OUTPUT}`");
+    return decode(rank, o, spec, plan, *decoding);
+  });
+}
+
+}  // namespace mtf

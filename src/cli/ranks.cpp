@@ -32,7 +32,7 @@ int launcher_rank() {
 }
 
 [[noreturn]] void become_mpirun(int ranks, int argc, char** argv) {
-  std::vector<std::string> words = {"mpirun", "-n", std::to_string(ranks), "--oversubscribe"};
+  std::vector<std::string> words = {"mpirun", "-n", std::to_string(ranks), "--oversubscribe", "--quiet"};
   if (geteuid() == 0)
     words.push_back("--allow-run-as-root");
   words.push_back("/proc/self/exe");

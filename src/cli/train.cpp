@@ -1,18 +1,14 @@
 // mtf train, mtf eval: what is printed while programs run.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/ranks.h"
+#include "cli/job.h"
 #include "cli/run_record.h"
-#include "plan/make_plan.h"
 #include "runtime/trainer.h"
 
 namespace mtf {
@@ -20,10 +16,6 @@ namespace {
 
 volatile std::sig_atomic_t stop_asked = 0;
 void ask_stop(int) { stop_asked = 1; }
-
-std::string run_directory(const Spec& spec) {
-  return spec.train->checkpoint.directory.empty() ? "runs/" + spec.name : spec.train->checkpoint.directory;
-}
 
 // Refuses to start over in a directory that holds a run, and to resume where there is none.
 void check_directory(const std::string& directory, bool resume) {
@@ -119,10 +111,8 @@ int train_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan)
 int eval_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan) {
   const Feed feed(spec, plan, plan.find("eval")->program, 1);
   Session session(plan, *rank.backend, *rank.communicator);
-  if (!plan.resident.list.empty()) {
-    const std::string path = !o.checkpoint.empty() || !spec.train ? o.checkpoint : run_directory(spec);
-    load(session, Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size()), false);
-  }
+  if (!plan.resident.list.empty())
+    load(session, open_weights(rank, o, spec), false);
   const EvalReport r = evaluate(session, feed, 0);
   if (rank.first()) {
     fmt::print("loss {:.6f}  perplexity {:.4f}", r.loss, std::exp(r.loss));
@@ -131,26 +121,6 @@ int eval_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan) 
     fmt::print("  over {:.0f} entries\n", r.entries);
   }
   return 0;
-}
-
-int run_job(const Options& o, Job job, int argc, char** argv,
-            const std::function<int(Rank&, const Spec&, const Plan&)>& body) {
-  std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
-  Sources sources;
-  Diagnostics diagnostics;
-  const Spec spec = read_spec(sources, o.specs[0], o.overrides, diagnostics);
-  if (job == Job::train && !spec.train && !diagnostics.has_errors())
-    diagnostics.add({Code::spec_missing_key, "this spec has no `train:`, so there is nothing to train", spec.span("name"),
-                     {}, "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});
-  const std::optional<Plan> plan = make_plan(spec, sources, job, diagnostics);
-  int code = speaks() ? print_diagnostics(sources, diagnostics, o) : static_cast<int>(diagnostics.has_errors() ? Exit::spec : Exit::ok);
-  if (!plan || diagnostics.has_errors())
-    return code;
-  std::optional<Rank> rank = join_ranks(o, plan->mesh, argc, argv, code);
-  if (!rank)
-    return code;
-  return run_rank(*rank, [&] { return body(*rank, spec, *plan); });
 }
 
 }  // namespace

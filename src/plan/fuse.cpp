@@ -1,5 +1,7 @@
 #include "plan/fuse.h"
 
+#include <numeric>
+
 #include "plan/fuse_maps.h"
 #include "plan/uses.h"
 
@@ -28,6 +30,15 @@ Reduced* innermost_kept(std::vector<Reduced>& reduced) {
   return nullptr;
 }
 
+// Folds the blocks of a summed dim in the kernel. Where the split is not exact, a shard may not hold
+// whole blocks: then it is cut into as many as divide it.
+void fold(const Program& p, const Instruction& sum, Reduced& reduced) {
+  reduced.kept = {};
+  for (ValueId v : sum.inputs)
+    if (const int at = p[v].type.shape.find(reduced.dim); at >= 0)
+      reduced.blocks = std::gcd(reduced.blocks, p[v].local_sizes[static_cast<size_t>(at)]);
+}
+
 // sum that keeps blocks, then tree_sum of the innermost kept ones: one instruction.
 void fold_trees(Program& p) {
   Uses uses(p);
@@ -44,7 +55,7 @@ void fold_trees(Program& p) {
     Reduced* innermost = reduced ? innermost_kept(*reduced) : nullptr;
     if (!innermost || innermost->kept != compute(tree)->call.reduced[0].dim)
       continue;
-    innermost->kept = {};
+    fold(p, sum, *innermost);
     sum.results = tree.results;
     sum.flops += tree.flops;
     uses.maker[static_cast<size_t>(tree.results[0].index)] = at;
@@ -96,7 +107,7 @@ void merge_terms(Program& p) {
       if (!is(part, "product"))
         continue;
       Term term = compute(part)->call.terms[0];
-      term.reduced[0].kept = {};
+      fold(p, part, term.reduced[0]);
       term.a += static_cast<int>(merged.inputs.size());
       term.b += static_cast<int>(merged.inputs.size());
       all.call.terms.push_back(std::move(term));

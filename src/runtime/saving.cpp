@@ -1,5 +1,6 @@
 #include "runtime/saving.h"
 
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
@@ -74,9 +75,13 @@ void note(Message& m, const std::string& text) {
 
 }  // namespace
 
-void save(Session& session, const std::string& directory, int64_t step, const std::string& run_id,
+void save(Session& session, const std::string& directory, int64_t step, const std::string& rank_0_run_id,
           const CheckpointState& state, int keep) {
   Communicator& c = session.communicator();
+  std::array<char, 64> id{};
+  rank_0_run_id.copy(id.data(), id.size() - 1);
+  spread(c, id);
+  const std::string run_id = id.data();
   Message word;
   if (c.rank() == 0) {
     try {

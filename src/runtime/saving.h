@@ -8,7 +8,7 @@ namespace mtf {
 
 // All ranks call this together. Throws a Failure on every rank if one of them could not write; what
 // was saved before is untouched.
-void save(Session&, const std::string& directory, int64_t step, const std::string& run_id,
+void save(Session&, const std::string& directory, int64_t step, const std::string& rank_0_run_id,
           const CheckpointState&, int keep);
 
 // Fills parameters, and with `everything` optimizer state too, from a checkpoint. Failure(bad_input)

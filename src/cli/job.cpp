@@ -1,0 +1,40 @@
+#include "cli/job.h"
+
+#include <csignal>
+
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace mtf {
+
+std::string run_directory(const Spec& spec) {
+  const bool named = spec.train && !spec.train->checkpoint.directory.empty();
+  return named ? spec.train->checkpoint.directory : "runs/" + spec.name;
+}
+
+Checkpoint open_weights(const Rank& rank, const Options& o, const Spec& spec) {
+  const std::string path = o.checkpoint.empty() ? run_directory(spec) : o.checkpoint;
+  return Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size());
+}
+
+int run_job(const Options& o, Job job, int argc, char** argv,
+            const std::function<int(Rank&, const Spec&, const Plan&)>& body) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  Sources sources;
+  Diagnostics diagnostics;
+  const Spec spec = read_spec(sources, o.specs[0], o.overrides, diagnostics);
+  if (job == Job::train && !spec.train && !diagnostics.has_errors())
+    diagnostics.add({Code::spec_missing_key, "this spec has no `train:`, so there is nothing to train", spec.span("name"),
+                     {}, "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});
+  const std::optional<Plan> plan = make_plan(spec, sources, job, diagnostics);
+  int code = speaks() ? print_diagnostics(sources, diagnostics, o) : static_cast<int>(diagnostics.has_errors() ? Exit::spec : Exit::ok);
+  if (!plan || diagnostics.has_errors())
+    return code;
+  std::optional<Rank> rank = join_ranks(o, plan->mesh, argc, argv, code);
+  if (!rank)
+    return code;
+  return run_rank(*rank, [&] { return body(*rank, spec, *plan); });
+}
+
+}  // namespace mtf

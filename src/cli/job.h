@@ -1,0 +1,24 @@
+// What train, eval and infer share: from the command line to a plan, from a plan to ranks.
+#pragma once
+
+#include <functional>
+
+#include "cli/options.h"
+#include "cli/ranks.h"
+#include "io/checkpoint.h"
+#include "plan/make_plan.h"
+
+namespace mtf {
+
+// Reads the spec, plans the job, joins the ranks and runs the body on each. Returns the exit code.
+int run_job(const Options&, Job, int argc, char** argv,
+            const std::function<int(Rank&, const Spec&, const Plan&)>& body);
+
+// The run directory of a spec: train.checkpoint.directory, or runs/NAME.
+std::string run_directory(const Spec&);
+
+// The checkpoint that --checkpoint names, else the newest of the run directory; each rank verifies its
+// part.
+Checkpoint open_weights(const Rank&, const Options&, const Spec&);
+
+}  // namespace mtf
