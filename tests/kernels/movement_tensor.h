@@ -177,11 +177,12 @@ class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(engine_() % static_cast<uint64_t>(n)); }
-  // Floats of many exponents, with zeros of both signs among them.
+  // Floats of all their digits, whose sums round; zeros of both signs among them.
   double value() {
     if (below(8) == 0)
       return below(2) ? 0.0 : -0.0;
-    return std::ldexp(static_cast<double>(below(2001) - 1000), static_cast<int>(below(12)) - 12);
+    const double digits = static_cast<double>(below(1 << 24) - (1 << 23));
+    return std::ldexp(digits, -10 - static_cast<int>(below(8)));
   }
   std::vector<int> shuffled(std::vector<int> dims) {
     std::shuffle(dims.begin(), dims.end(), engine_);
