@@ -1,9 +1,12 @@
 #include "cli/job.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "runtime/mpi_communicator.h"
 
 namespace mtf {
 
@@ -17,13 +20,31 @@ Checkpoint open_weights(const Rank& rank, const Options& o, const Spec& spec) {
   return Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size());
 }
 
+namespace {
+
+// Inference and evaluation give the same bits on any mesh, so one process does the work of all ranks.
+void take_every_axis_as_one(Spec& spec, Job job) {
+  const Mesh& mesh = job == Job::infer ? spec.infer.mesh : spec.mesh;
+  if (mesh.ranks() > 1)
+    fmt::print(stderr, "mtf: note: one process was started, so the mesh {} is taken as one rank; results are the same\n",
+               mesh.to_string());
+  spec.mesh = spec.infer.mesh = {};
+  const int64_t gather_limit = spec.layout.gather_limit;
+  spec.layout = spec.infer.layout = {};
+  spec.layout.gather_limit = spec.infer.layout.gather_limit = gather_limit;
+}
+
+}  // namespace
+
 int run_job(const Options& o, Job job, int argc, char** argv,
             const std::function<int(Rank&, const Spec&, const Plan&)>& body) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   Sources sources;
   Diagnostics diagnostics;
-  const Spec spec = read_spec(sources, o.specs[0], o.overrides, diagnostics);
+  Spec spec = read_spec(sources, o.specs[0], o.overrides, diagnostics);
+  if (job != Job::train && !o.local && !launch().under_mpirun)
+    take_every_axis_as_one(spec, job);
   if (job == Job::train && !spec.train && !diagnostics.has_errors())
     diagnostics.add({Code::spec_missing_key, "this spec has no `train:`, so there is nothing to train", spec.span("name"),
                      {}, "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});

@@ -64,10 +64,14 @@ class Partitioner {
     return split;
   }
 
+  // What patterns of `layout.tensors` match: a parameter's path for its gradient and state too.
   std::string path_of(const Node& node) const {
-    if (const auto* name = node.attrs.get<std::string>("name"))
-      return *name;
-    return node.origin.scope;
+    const auto* name = node.attrs.get<std::string>("name");
+    if (!name)
+      return node.origin.scope;
+    if (name->starts_with("gradient:"))
+      return name->substr(9);
+    return node.op->name == "state" ? name->substr(0, name->rfind('/')) : *name;
   }
 
   std::vector<const Dim*> dims_of(const std::vector<DimId>& ids) const {

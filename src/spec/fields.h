@@ -23,7 +23,8 @@ struct Word {
 template <class V>
 void fields(V& v, LearningRate& r) {
   static constexpr Word<LearningRate::Decay> decays[] = {{"none", LearningRate::Decay::none},
-                                                         {"cosine", LearningRate::Decay::cosine}};
+                                                         {"cosine", LearningRate::Decay::cosine},
+                                                         {"linear", LearningRate::Decay::linear}};
   v.required("peak", r.peak, "highest learning rate", at_least(0));
   v.field("warmup", r.warmup, "steps of linear growth up to the peak", at_least(0));
   v.word("decay", r.decay, "how the rate falls after the warmup", decays);
@@ -32,8 +33,8 @@ void fields(V& v, LearningRate& r) {
 
 template <class V>
 void adam_fields(V& v, Optimizer& o) {
-  v.required("learning_rate", o.learning_rate,
-             "step size: a number or {peak, warmup, decay, final}");
+  v.field("learning_rate", o.learning_rate,
+          "step size: a number or {peak, warmup, decay, final}; 0.001 by default");
   v.field("betas", o.betas, "decay of the first and second moment", below_one());
   v.field("epsilon", o.epsilon, "added to the root of the second moment", at_least(0));
 }
@@ -52,9 +53,13 @@ void fields(V& v, Optimizer& o) {
                 "step size: a number or {peak, warmup, decay, final}");
     in.field("momentum", o.momentum, "share of the last update that is kept", below_one());
   });
-  v.alternative("adam", [&] { o.kind = Kind::adam; });
+  auto adaptive = [&](Kind kind) {
+    o.kind = kind;
+    o.learning_rate.peak = 1e-3;
+  };
+  v.alternative("adam", [&] { adaptive(Kind::adam); });
   v.group("adam", "Adam (Kingma and Ba 2015)", [&](V& in) { adam_fields(in, o); });
-  v.alternative("adamw", [&] { o.kind = Kind::adamw; });
+  v.alternative("adamw", [&] { adaptive(Kind::adamw); });
   v.group("adamw", "Adam with decoupled weight decay (Loshchilov and Hutter 2019)", [&](V& in) {
     adam_fields(in, o);
     in.field("weight_decay", o.weight_decay, "share of a weight removed per unit of rate",

@@ -54,7 +54,7 @@ struct DataSpec {
 };
 
 struct LearningRate {
-  enum class Decay : uint8_t { none, cosine };
+  enum class Decay : uint8_t { none, cosine, linear };
   double peak = 0;     // a constant rate is a peak without warmup and decay
   int64_t warmup = 0;  // steps
   Decay decay = Decay::none;
