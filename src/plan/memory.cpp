@@ -240,9 +240,15 @@ void collect_resident(const Program& p, Resident& resident) {
 int64_t staging_bytes(const Program& p, const Instruction& i) {
   if (std::holds_alternative<Compute>(i.action) || std::holds_alternative<Slice>(i.action))
     return 0;
-  const int64_t in = p[i.inputs[0]].local_bytes(), out = p[i.results[0]].local_bytes();
-  if (const auto* a = std::get_if<AllReduce>(&i.action))
-    return a->algorithm == Algorithm::gather ? in * p.mesh.size(a->over) : in;
+  int64_t in = 0, out = 0;
+  for (ValueId v : i.inputs)
+    in += p[v].local_bytes();
+  for (ValueId v : i.results)
+    out += p[v].local_bytes();
+  if (const auto* a = std::get_if<AllReduce>(&i.action)) {
+    const int64_t packed = i.inputs.size() > 1 ? in : 0;
+    return packed + (a->algorithm == Algorithm::gather ? in * p.mesh.size(a->over) : in);
+  }
   if (const auto* r = std::get_if<ReduceScatter>(&i.action))  // packed operand, and room to receive
     return in + (r->algorithm == Algorithm::gather ? in * p.mesh.size(r->over) : in);
   if (std::holds_alternative<AllGather>(i.action))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/fuse.h"
+#include "plan/pack.h"
 #include "plan/partition.h"
 #include "plan/traffic.h"
 #include "plan/verify.h"
@@ -30,6 +31,7 @@ Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const 
     if (diagnostics.has_errors())
       return plan;
     fuse(planned.program);
+    pack(planned.program);
     bind_outputs(planned.program);
     verify(planned.program);
     collect_resident(planned.program, plan.resident);

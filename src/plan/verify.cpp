@@ -20,10 +20,14 @@ void verify(const Program& p) {
     }
     if (std::holds_alternative<Compute>(i.action))
       continue;
-    const Value& from = p[i.inputs[0]];
-    const Value& to = p[i.results[0]];
-    CHECK(from.type.shape.dims == to.type.shape.dims && from.type.dtype == to.type.dtype, text);
-    CHECK(apply(i.action, from.type.shape, from.layout) == to.layout, text);
+    CHECK(i.inputs.size() == i.results.size(), text);
+    CHECK(i.inputs.size() == 1 || std::holds_alternative<AllReduce>(i.action), text);
+    for (size_t k = 0; k < i.inputs.size(); ++k) {
+      const Value& from = p[i.inputs[k]];
+      const Value& to = p[i.results[k]];
+      CHECK(from.type.shape.dims == to.type.shape.dims && from.type.dtype == to.type.dtype, text);
+      CHECK(apply(i.action, from.type.shape, from.layout) == to.layout, text);
+    }
   }
   for (const Value& v : p.values)
     CHECK(v.local_sizes == local_sizes(p, v.type.shape, v.layout), v.name);

@@ -63,6 +63,11 @@ struct Describe {
   }
 };
 
+std::string show_operands(const Program& p, const Instruction& i) {
+  const std::string first = show(p, p[i.inputs[0]]);
+  return i.inputs.size() == 1 ? first : fmt::format("{} values, the first {}", i.inputs.size(), first);
+}
+
 void add_collective(PlanReport& r, const Sources& sources, const Program& p, const Instruction& i,
                     const Traffic& t, int64_t times) {
   Describe d{p, {}, {}};
@@ -70,7 +75,7 @@ void add_collective(PlanReport& r, const Sources& sources, const Program& p, con
   if (d.what.empty())
     return;
   CollectiveRow row{p.name, d.what, joined(p.mesh, d.axes), folded(i.origin.scope), place(sources, i.origin.span),
-                    show(p, p[i.inputs[0]]), i.phase, times, t.bytes, t.messages};
+                    show_operands(p, i), i.phase, times, t.bytes, t.messages};
   auto same = [&](const CollectiveRow& o) {
     return o.program == row.program && o.what == row.what && o.axes == row.axes && o.scope == row.scope &&
            o.phase == row.phase && o.bytes == row.bytes && o.shape == row.shape;

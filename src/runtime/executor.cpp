@@ -28,6 +28,7 @@ struct BindCollective {
   const Program& program;
   const Instruction& instruction;
   Bound bound;
+  std::vector<std::span<std::byte>> packed_in, packed_out;  // of an all_reduce of several values
 
   using Step = std::function<void()>;
 
@@ -37,9 +38,28 @@ struct BindCollective {
   const Value& in() const { return program[instruction.inputs[0]]; }
   const Value& out() const { return program[instruction.results[0]]; }
 
+  // Through staging: values at consecutive offsets, then what the sum itself needs.
+  Step packed(const AllReduce& a) const {
+    return [b = bound, a, in = packed_in, out = packed_out] {
+      size_t at = 0;
+      for (std::span<std::byte> value : in) {
+        std::memcpy(b.staging.data() + at, value.data(), value.size());
+        at += value.size();
+      }
+      all_reduce(b.communicator, b.group, a.reduction, a.algorithm, b.dtype, b.staging.first(at), b.staging.subspan(at));
+      at = 0;
+      for (std::span<std::byte> value : out) {
+        std::memcpy(value.data(), b.staging.data() + at, value.size());
+        at += value.size();
+      }
+    };
+  }
+
   Step operator()(const Compute&) const { return {}; }
 
   Step operator()(const AllReduce& a) const {
+    if (!packed_in.empty())
+      return packed(a);
     return [b = bound, a] {
       if (b.in.data() != b.out.data())
         std::memcpy(b.out.data(), b.in.data(), b.in.size());
@@ -132,7 +152,12 @@ Executor::Step Executor::bind(const Instruction& instruction, int64_t staging) {
               bytes(instruction.results[0]),
               {staged ? device_.arena() + staging : nullptr, staged},
               p[instruction.inputs[0]].type.dtype};
-  return std::visit(BindCollective{p, instruction, bound}, instruction.action);
+  BindCollective bind_collective{p, instruction, bound, {}, {}};
+  for (size_t i = 0; instruction.inputs.size() > 1 && i < instruction.inputs.size(); ++i) {
+    bind_collective.packed_in.push_back(bytes(instruction.inputs[i]));
+    bind_collective.packed_out.push_back(bytes(instruction.results[i]));
+  }
+  return std::visit(bind_collective, instruction.action);
 }
 
 Executor::Step Executor::bind(const Compute&, const Instruction& instruction) {
