@@ -10,6 +10,21 @@
 #include "report/plan_report.h"
 
 namespace mtf {
+namespace {
+
+// The instructions of a program, each with the line of the spec or library that made it.
+std::string listing(const Program& p, const Sources& sources) {
+  std::string out = fmt::format("program {} on {}\n", p.name, p.mesh.to_string());
+  for (const Instruction& i : p.code) {
+    out += "  " + print(p, i);
+    if (i.origin.span.file >= 0)
+      out += fmt::format("  {}:{}", sources[i.origin.span.file].name, i.origin.span.line);
+    out += "\n";
+  }
+  return out + "\n";
+}
+
+}  // namespace
 
 int plan_command(const Options& o) {
   Sources sources;
@@ -24,7 +39,7 @@ int plan_command(const Options& o) {
   std::string out;
   if (o.list_program)
     for (const PlannedProgram& p : plan->programs)
-      out += print(p.program) + "\n";
+      out += listing(p.program, sources);
   const PlanReport r = report(*plan, sources, spec.name, threads);
   out += o.format == "json" ? as_json(r) : as_text(r);
   std::fwrite(out.data(), 1, out.size(), stdout);
