@@ -37,6 +37,7 @@ class Diagnostics {  // collects; never throws, never prints
  public:
   void add(Diagnostic d);
   bool has_errors() const { return errors_ > 0; }
+  int errors() const { return errors_; }
   std::span<const Diagnostic> all() const { return list_; }
 
  private:

@@ -58,6 +58,7 @@ struct Graph {
   std::vector<Node> nodes;  // in topological order
   std::vector<Composite> composites;
   std::vector<Named> inputs, parameters, states, outputs;
+  std::vector<std::string> repeat_dims;  // dims that count the copies of a repeat
   NodeId loss;        // scalar to report: the quotient; index -1 if there is none
   NodeId loss_sum;    // what is differentiated
   NodeId loss_count;  // what gradients are divided by in `update`; index -1: by microbatches

@@ -175,8 +175,10 @@ std::optional<int64_t> Interpreter::read_times(Frame& frame, const Call& call) {
     if (attribute->first.text != "times")
       continue;
     const YamlNode& times = attribute->second;
-    if (times.is_scalar() && is_name(times.text))
+    if (times.is_scalar() && is_name(times.text)) {
+      model_.graph.repeat_dims.push_back(times.text);
       return dims_.size(times.text, times.span, frame.depth);
+    }
     return read_integer(times, "times", at_least(1), found_);
   }
   report(Code::spec_missing_key, call.head->first.span,

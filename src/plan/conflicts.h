@@ -21,6 +21,7 @@ class Conflicts {
   // A conversion that makes a larger whole tensor than the limit allows.
   void gather(const std::string& tensor, const Origin&, int64_t bytes, Diagnostics&);
   void report(Diagnostics&) const;
+  bool any() const { return !found_.empty(); }
 
  private:
   struct Found {

@@ -8,6 +8,7 @@
 #include "model/decode.h"
 #include "model/phases.h"
 #include "ops/op.h"
+#include "plan/rule_checks.h"
 
 namespace mtf {
 namespace {
@@ -18,7 +19,7 @@ bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics, 
   BuildOptions options;
   options.microbatches = spec.train->microbatches;
   const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, options);
-  if (!model || diagnostics.has_errors())
+  if (!model)
     return false;
   std::optional<Graph> accumulate = accumulate_graph(spec, sources, numerics, diagnostics);
   if (!accumulate)
@@ -113,8 +114,10 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
 
 std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh, const LayoutRules& rules,
                              const Numerics& numerics, Diagnostics& diagnostics) {
+  const int earlier = diagnostics.errors();
+  check_rule_names(spec, phases[std::min<size_t>(1, phases.size() - 1)].graph, diagnostics);
   Plan plan = plan_phases(phases, mesh, rules, numerics, diagnostics);
-  if (diagnostics.has_errors())
+  if (diagnostics.errors() > earlier)
     return std::nullopt;
   for (const PhaseGraph& phase : phases)
     if (phase.name != "init" && plan.id_ranges.empty())
@@ -165,7 +168,10 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagn
   } else if (!eval_phase(spec, sources, numerics, diagnostics, 1, phases)) {
     return std::nullopt;
   }
-  return finished(spec, phases, spec.mesh, spec.layout, numerics, diagnostics);
+  std::optional<Plan> plan = finished(spec, phases, spec.mesh, spec.layout, numerics, diagnostics);
+  if (plan)
+    check_rule_uses(spec, *plan, diagnostics);
+  return plan;
 }
 
 }  // namespace mtf

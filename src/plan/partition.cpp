@@ -39,6 +39,9 @@ class Partitioner {
     for (const Named& output : graph_.outputs)
       bind_output(output);
     conflicts_.report(diagnostics_);
+    if (!conflicts_.any())  // a layout that cannot be is not judged further
+      for (Diagnostic& d : inexact_)
+        diagnostics_.add(std::move(d));
     return std::move(program_);
   }
 
@@ -284,7 +287,7 @@ class Partitioner {
                  node.origin.span, {}, "raise `numerics.blocks` for these dims, or write `exact: fast`"};
     if (numerics_.exact_required)
       d.severity = Severity::error;
-    diagnostics_.add(std::move(d));
+    inexact_.push_back(std::move(d));
   }
 
   void count_flops(const Node& node, const OpLayout& layout, Instruction& instruction) const {
@@ -422,6 +425,7 @@ class Partitioner {
   Diagnostics& diagnostics_;
   Names names_;
   Conflicts conflicts_;
+  std::vector<Diagnostic> inexact_;
   Program program_;
   std::vector<Home> home_;
   std::map<ValueId, std::map<Key, ValueId>> converted_;

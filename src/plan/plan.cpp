@@ -25,10 +25,11 @@ Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const 
                  const Numerics& numerics, Diagnostics& diagnostics) {
   Plan plan;
   plan.mesh = mesh;
+  const int earlier = diagnostics.errors();
   for (const PhaseGraph& phase : phases) {
     PlannedProgram planned;
     planned.program = partition(phase.graph, mesh, rules, numerics, phase.name, diagnostics);
-    if (diagnostics.has_errors())
+    if (diagnostics.errors() > earlier)
       return plan;
     fuse(planned.program);
     pack(planned.program);

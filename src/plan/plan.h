@@ -47,8 +47,8 @@ struct Plan {
   int64_t device_bytes(int threads) const;
 };
 
-// partition -> fuse -> bind -> verify -> memory -> traffic, for every phase. Diagnostics may have
-// errors afterwards; the plan is then not to be used.
+// partition -> fuse -> pack -> bind -> verify -> memory -> traffic, for every phase. After an error of
+// its own it stops: the plan is then not to be used.
 Plan plan_phases(const std::vector<PhaseGraph>&, const Mesh&, const LayoutRules&, const Numerics&, Diagnostics&);
 
 }  // namespace mtf
