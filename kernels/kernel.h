@@ -164,4 +164,8 @@ std::string_view name_of(Isa);
 // the planner emits only calls from the table.
 Kernel prepare_cpu(const KernelCall&, Isa);
 
+// The most f32 FLOP/s that the team's cores can do: fused multiply-adds in registers, measured for
+// some 30 ms. By CPU time, so that other processes on the machine count little.
+double peak_flops(Isa, Team&);
+
 }  // namespace mtf

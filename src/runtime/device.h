@@ -17,6 +17,7 @@ class Backend {
   virtual void download(std::span<std::byte> host, const std::byte* device) = 0;
   virtual Kernel prepare(const KernelCall&) = 0;
   virtual Team& team() = 0;
+  virtual double peak_flops() = 0;  // f32 FLOP/s, measured now
 };
 
 class CpuBackend final : public Backend {
@@ -28,6 +29,7 @@ class CpuBackend final : public Backend {
   void download(std::span<std::byte> host, const std::byte* device) override;
   Kernel prepare(const KernelCall& call) override { return prepare_cpu(call, isa_); }
   Team& team() override { return team_; }
+  double peak_flops() override { return mtf::peak_flops(isa_, team_); }
 
  private:
   Team& team_;

@@ -12,10 +12,6 @@
 
 #include "table.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace mtf {
 namespace {
 
@@ -29,54 +25,6 @@ double cpu_now() {
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx512f"))) double peak_avx512() {
-  constexpr int count = 12;
-  __m512 acc[count];
-#pragma GCC unroll 16
-  for (int i = 0; i < count; ++i)
-    acc[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(1e-3f);
-  const int64_t n = 300'000;
-  const double start = cpu_now();
-  for (int64_t k = 0; k < n; ++k)
-#pragma GCC unroll 16
-    for (int i = 0; i < count; ++i) {
-      acc[i] = _mm512_fmadd_ps(acc[i], x, y);
-      asm volatile("" : "+v"(acc[i]));
-    }
-  return 2.0 * 16 * count * static_cast<double>(n) / (cpu_now() - start) / 1e9;
-}
-
-__attribute__((target("avx2,fma"))) double peak_avx2() {
-  constexpr int count = 12;
-  __m256 acc[count];
-#pragma GCC unroll 16
-  for (int i = 0; i < count; ++i)
-    acc[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(1e-3f);
-  const int64_t n = 300'000;
-  const double start = cpu_now();
-  for (int64_t k = 0; k < n; ++k)
-#pragma GCC unroll 16
-    for (int i = 0; i < count; ++i) {
-      acc[i] = _mm256_fmadd_ps(acc[i], x, y);
-      asm volatile("" : "+x"(acc[i]));
-    }
-  return 2.0 * 8 * count * static_cast<double>(n) / (cpu_now() - start) / 1e9;
-}
-#endif
-
-double peak(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512)
-    return peak_avx512();
-  if (isa == Isa::avx2)
-    return peak_avx2();
-#endif
-  return 1;
 }
 
 View view(std::vector<int> dims, std::vector<int64_t> size, DType dtype) {
@@ -139,10 +87,11 @@ void measure(const Shape& s, Isa isa, int threads) {
   std::byte* results[] = {c.data()};
   Team team = team_of(threads);
   const Kernel kernel = prepare_product(call, isa);
+  Team one = team_of(1);
   double best = 1e30, busy = 1e30, top = 0;
   const double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
   for (double until = now() + 0.5; now() < until;) {
-    top = std::max(top, peak(isa));
+    top = std::max(top, peak_flops(isa, one) / 1e9);
     const double start = now(), cpu_start = cpu_now();
     kernel({inputs, results, {scratch.get(), scratch_bytes}, team});
     best = std::min(best, now() - start);

@@ -29,6 +29,7 @@ class CountingBackend final : public Backend {
   void download(std::span<std::byte> host, const std::byte* device) override { inner_.download(host, device); }
   Kernel prepare(const KernelCall& call) override { return inner_.prepare(call); }
   Team& team() override { return inner_.team(); }
+  double peak_flops() override { return inner_.peak_flops(); }
 
   int64_t allocated = 0;
 
