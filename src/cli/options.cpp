@@ -81,7 +81,8 @@ Parsed parse_command_line(int argc, char** argv) {
 
   auto* show = app.add_subcommand("show", "print a library file");
   show->add_option("name", o.specs, "its name; without one, the list of names");
-  app.add_subcommand("ops", "list the ops");
+  auto* ops = app.add_subcommand("ops", "list the ops");
+  ops->add_flag("--markdown", o.markdown, "as tables, with attributes, roles of dims and FLOPs");
 
   try {
     app.parse(argc, argv);

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "model/library.h"
-#include "ops/op.h"
+#include "report/op_table.h"
 
 namespace mtf {
 
@@ -30,10 +30,9 @@ int show_command(const Options& o) {
   return 0;
 }
 
-int ops_command(const Options&) {
-  for (const OpDef* op : all_ops())
-    if (!op->internal)
-      fmt::print("{:<24} {}\n", op->name, op->summary);
+int ops_command(const Options& o) {
+  const std::string table = o.markdown ? ops_as_markdown() : ops_as_text();
+  std::fwrite(table.data(), 1, table.size(), stdout);
   return 0;
 }
 

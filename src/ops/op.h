@@ -76,7 +76,14 @@ struct OpDef {
   Scalar scalar = Scalar::copy;  // for kernel "map"
 };
 
-std::span<const OpDef* const> all_ops();
+// Ops of one kind, as their source file lists them.
+struct OpFamily {
+  std::string_view name;
+  std::span<const OpDef> ops;
+};
+
+std::span<const OpFamily> op_families();
+std::span<const OpDef* const> all_ops();  // in the order of the families
 const OpDef* find_op(std::string_view name);
 
 }  // namespace mtf

@@ -5,13 +5,29 @@
 
 namespace mtf {
 
+std::span<const OpFamily> op_families() {
+  static const OpFamily families[] = {{"leaves", leaf_ops()},
+                                      {"contraction", contraction_ops()},
+                                      {"elementwise", elementwise_ops()},
+                                      {"activations", activation_ops()},
+                                      {"reduction", reduction_ops()},
+                                      {"softmax", softmax_ops()},
+                                      {"order", order_ops()},
+                                      {"normalisation", norm_ops()},
+                                      {"loss", loss_ops()},
+                                      {"attention", attention_ops()},
+                                      {"positions", position_ops()},
+                                      {"index", index_ops()},
+                                      {"shape", shape_ops()},
+                                      {"random", random_ops()}};
+  return families;
+}
+
 std::span<const OpDef* const> all_ops() {
   static const std::vector<const OpDef*> ops = [] {
     std::vector<const OpDef*> list;
-    for (auto family : {leaf_ops(), contraction_ops(), elementwise_ops(), activation_ops(),
-                        reduction_ops(), softmax_ops(), order_ops(), norm_ops(), loss_ops(),
-                        attention_ops(), position_ops(), index_ops(), shape_ops(), random_ops()})
-      for (const OpDef& op : family)
+    for (const OpFamily& family : op_families())
+      for (const OpDef& op : family.ops)
         list.push_back(&op);
     return list;
   }();
