@@ -8,20 +8,12 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "runtime/agreement.h"
 #include "runtime/decoder.h"
-#include "runtime/saving.h"
 #include "text/tokenizer.h"
 
 namespace mtf {
 namespace {
-
-void load_weights(Rank& rank, Session& session, const Options& o, const Spec& spec) {
-  for (const Persistent& p : session.plan().resident.list)
-    if (p.value.storage == Storage::parameter) {
-      load(session, open_weights(rank, o, spec), false);
-      return;
-    }
-}
 
 std::string prompt_of(const Options& o) {
   if (o.prompt)
@@ -31,14 +23,21 @@ std::string prompt_of(const Options& o) {
 
 int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan, const Decoding& decoding) {
   const Tokenizer tokenizer = make_tokenizer(spec.data ? spec.data->tokenizer : "bytes");
-  const std::string prompt = prompt_of(o);
-  Session session(plan, *rank.backend, *rank.communicator);
-  load_weights(rank, session, o, spec);
-  Decoder decoder(session, decoding);
+  std::string prompt = rank.first() ? prompt_of(o) : "";  // the launcher gives its input to the first rank
+  spread(*rank.communicator, prompt);
+  const std::vector<int32_t> ids = tokenizer.encode(prompt);
+  std::optional<Session> session;
+  std::optional<Decoder> decoder;
+  together(*rank.communicator, [&] {
+    session.emplace(plan, *rank.backend, *rank.communicator);
+    decoder.emplace(*session, decoding);
+    decoder->check(ids);
+    load_weights(rank, *session, o, spec);
+  });
   const Sampling sampling{spec.infer.temperature, spec.infer.top_k, spec.infer.seed, o.max_tokens.value_or(spec.infer.max_tokens)};
   if (rank.first())
     std::fwrite(prompt.data(), 1, prompt.size(), stdout);
-  decoder.generate(tokenizer.encode(prompt), sampling, [&](int32_t id) {
+  decoder->generate(ids, sampling, [&](int32_t id) {
     if (rank.first()) {
       const std::string text = tokenizer.decode(std::span(&id, 1));
       std::fwrite(text.data(), 1, text.size(), stdout);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "runtime/mpi_communicator.h"
+#include "runtime/saving.h"
 
 namespace mtf {
 
@@ -15,9 +17,13 @@ std::string run_directory(const Spec& spec) {
   return named ? spec.train->checkpoint.directory : "runs/" + spec.name;
 }
 
-Checkpoint open_weights(const Rank& rank, const Options& o, const Spec& spec) {
+void load_weights(const Rank& rank, Session& session, const Options& o, const Spec& spec) {
+  const auto& list = session.plan().resident.list;
+  const bool any = std::any_of(list.begin(), list.end(), [](const Persistent& p) { return p.value.storage == Storage::parameter; });
+  if (!any)
+    return;
   const std::string path = o.checkpoint.empty() ? run_directory(spec) : o.checkpoint;
-  return Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size());
+  load(session, Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size()), false);
 }
 
 namespace {
@@ -48,14 +54,14 @@ int run_job(const Options& o, Job job, int argc, char** argv,
   if (job == Job::train && !spec.train && !diagnostics.has_errors())
     diagnostics.add({Code::spec_missing_key, "this spec has no `train:`, so there is nothing to train", spec.span("name"),
                      {}, "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});
+  if (spec.buildable)
+    check_ranks(o, job == Job::infer ? spec.infer.mesh : spec.mesh, spec.span("mesh"), diagnostics);
   const std::optional<Plan> plan = make_plan(spec, sources, job, diagnostics);
-  int code = speaks() ? print_diagnostics(sources, diagnostics, o) : static_cast<int>(diagnostics.has_errors() ? Exit::spec : Exit::ok);
+  const int code = print_diagnostics(sources, diagnostics, o);
   if (!plan || diagnostics.has_errors())
-    return code;
-  std::optional<Rank> rank = join_ranks(o, plan->mesh, argc, argv, code);
-  if (!rank)
-    return code;
-  return run_rank(*rank, [&] { return body(*rank, spec, *plan); });
+    return leave(code);
+  Rank rank = join_ranks(o, *plan, argc, argv);
+  return run_rank(rank, [&] { return body(rank, spec, *plan); });
 }
 
 }  // namespace mtf

@@ -5,8 +5,8 @@
 
 #include "cli/options.h"
 #include "cli/ranks.h"
-#include "io/checkpoint.h"
 #include "plan/make_plan.h"
+#include "runtime/session.h"
 
 namespace mtf {
 
@@ -17,8 +17,8 @@ int run_job(const Options&, Job, int argc, char** argv,
 // The run directory of a spec: train.checkpoint.directory, or runs/NAME.
 std::string run_directory(const Spec&);
 
-// The checkpoint that --checkpoint names, else the newest of the run directory; each rank verifies its
-// part.
-Checkpoint open_weights(const Rank&, const Options&, const Spec&);
+// Fills parameters, if there are any, from the checkpoint that --checkpoint names, else from the
+// newest of the run directory; each rank verifies its part.
+void load_weights(const Rank&, Session&, const Options&, const Spec&);
 
 }  // namespace mtf

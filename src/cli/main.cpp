@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/ranks.h"
 
 namespace {
 
@@ -23,22 +24,26 @@ int run(const mtf::Options& o, int argc, char** argv) {
   return mtf::ops_command(o);
 }
 
+// Says what went wrong before this process joined the others; the exit code.
+int refuse(mtf::Exit code, const std::string& text) {
+  if (mtf::speaks())
+    std::fprintf(stderr, "mtf: %s\n", text.c_str());
+  return mtf::leave(static_cast<int>(code));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const mtf::Parsed parsed = mtf::parse_command_line(argc, argv);
   if (!parsed.options)
-    return parsed.exit_code;
+    return mtf::leave(parsed.exit_code);
   try {
     return run(*parsed.options, argc, argv);
   } catch (const mtf::Failure& f) {
-    std::fprintf(stderr, "mtf: error: %s\n", f.what());
-    return static_cast<int>(f.code());
+    return refuse(f.code(), std::string("error: ") + f.what());
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "mtf: error: out of memory\n");
-    return static_cast<int>(mtf::Exit::environment);
+    return refuse(mtf::Exit::environment, "error: out of memory");
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "mtf: internal error: %s\nThis is a bug of mtf, not of your spec.\n", e.what());
-    return static_cast<int>(mtf::Exit::bug);
+    return refuse(mtf::Exit::bug, std::string("internal error: ") + e.what() + "\nThis is a bug of mtf, not of your spec.");
   }
 }

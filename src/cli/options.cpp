@@ -1,8 +1,11 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cli/ranks.h"
 
 namespace mtf {
 namespace {
@@ -87,8 +90,14 @@ Parsed parse_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return {std::nullopt, code == 0 ? 0 : static_cast<int>(Exit::command_line)};
+    if (e.get_exit_code() == 0)
+      return {std::nullopt, app.exit(e)};
+    const std::string word = argc > 1 ? argv[1] : "";
+    const bool unknown = !word.empty() && word[0] != '-' && !app.get_subcommand_no_throw(word);
+    if (speaks())
+      fmt::print(stderr, "mtf: error: {}; `mtf --help` and `mtf COMMAND --help` say what there is\n",
+                 unknown ? "there is no command '" + word + "'" : e.what());
+    return {std::nullopt, static_cast<int>(Exit::command_line)};
   }
   o.command = app.get_subcommands().front()->get_name();
   o.overrides = overrides_of(argc, argv);

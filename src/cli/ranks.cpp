@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "runtime/agreement.h"
 #include "runtime/mpi_communicator.h"
 #include "runtime/thread_communicator.h"
 
@@ -50,29 +52,48 @@ int launcher_rank() {
   throw Failure(Exit::environment, "mpirun could not be started; install it (Debian: openmpi-bin)");
 }
 
+// What a process takes besides its plan: the executable, MPI, its buffers.
+constexpr int64_t process_bytes = 32 << 20;
+
+void check_fits_here(const Plan& plan) {
+  const int64_t here = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  const int64_t each = plan.device_bytes(1) + process_bytes;
+  if (each > here / plan.mesh.ranks())
+    throw Failure(Exit::does_not_fit, fmt::format("the mesh {} has {} ranks of {} each, and this machine has {}: --local cannot "
+                                                  "start them here", plan.mesh.to_string(), plan.mesh.ranks(),
+                                                  in_bytes(each), in_bytes(here)));
+}
+
 }  // namespace
 
 bool speaks() { return launcher_rank() == 0; }
 
-std::optional<Rank> join_ranks(const Options& o, const Mesh& mesh, int argc, char** argv, int& code) {
+int leave(int code) {
+  constexpr unsigned seconds = 5;
+  if (code != 0 && !speaks())
+    sleep(seconds);  // a signal ends it
+  return code;
+}
+
+void check_ranks(const Options& o, const Mesh& mesh, SourceSpan where, Diagnostics& diagnostics) {
   const int wanted = mesh.ranks();
   const Launch how = launch();
-  if (!how.under_mpirun && wanted > 1) {
-    if (o.local)
-      become_mpirun(wanted, argc, argv);
-    fmt::print(stderr,
-               "mtf: error: the mesh {} has {} ranks, and one was started; either of these works:\n"
-               "  mpirun -n {} mtf {} {}\n  mtf {} {} --local\n",
-               mesh.to_string(), wanted, wanted, o.command, o.specs[0], o.command, o.specs[0]);
-    code = static_cast<int>(Exit::spec);
-    return std::nullopt;
-  }
-  if (how.under_mpirun && how.ranks != wanted) {
-    if (speaks())
-      fmt::print(stderr, "mtf: error: mpirun started {} ranks, the mesh {} has {}; use mpirun -n {}, or --set mesh=...\n",
-                 how.ranks, mesh.to_string(), wanted, wanted);
-    code = static_cast<int>(Exit::spec);
-    return std::nullopt;
+  if (how.ranks == wanted || (o.local && !how.under_mpirun))
+    return;
+  std::string works = fmt::format("`mpirun -n {} mtf {} {}`", wanted, o.command, o.specs[0]);
+  if (!how.under_mpirun)
+    works += fmt::format(" or `mtf {} {} --local`", o.command, o.specs[0]);
+  diagnostics.add({Code::mesh_ranks, fmt::format("the mesh {} has {} rank{}, and {} started", mesh.to_string(), wanted,
+                                                 wanted == 1 ? "" : "s",
+                                                 how.ranks == 1 ? "1 was" : fmt::format("{} were", how.ranks)),
+                   where, {}, works});
+}
+
+Rank join_ranks(const Options& o, const Plan& plan, int argc, char** argv) {
+  const Launch how = launch();
+  if (!how.under_mpirun && plan.mesh.ranks() > 1) {
+    check_fits_here(plan);
+    become_mpirun(plan.mesh.ranks(), argc, argv);
   }
   Rank r;
   if (how.under_mpirun) {
@@ -92,6 +113,10 @@ int run_rank(Rank& rank, const std::function<int()>& body) {
   int code = 0;
   try {
     code = body();
+  } catch (const SharedFailure& f) {
+    if (rank.first())
+      fmt::print(stderr, "mtf: error: {}\n", f.what());
+    code = static_cast<int>(f.code());
   } catch (const Failure& f) {
     if (f.code() != Exit::peer_died)
       fmt::print(stderr, "mtf: error: {}\n", f.what());

@@ -1,10 +1,12 @@
 // How this process came to be one rank of a mesh: alone, under mpirun, or through --local.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <optional>
 
+#include "base/diagnostics.h"
 #include "cli/options.h"
+#include "plan/plan.h"
 #include "runtime/communicator.h"
 #include "runtime/device.h"
 #include "runtime/thread_pool.h"
@@ -21,14 +23,22 @@ struct Rank {
   bool first() const { return communicator->rank() == 0; }
 };
 
-// Checks that as many ranks were started as the mesh has; otherwise says what would work and returns
-// the exit code in `code`. With --local outside mpirun this process becomes mpirun.
-std::optional<Rank> join_ranks(const Options&, const Mesh&, int argc, char** argv, int& code);
+// mesh.ranks if another number of ranks was started than the mesh has, with the commands that work.
+void check_ranks(const Options&, const Mesh&, SourceSpan mesh, Diagnostics&);
 
-// What a rank does, from here to the end: a Failure on one rank ends all with its code.
+// This process as a rank of the plan. With --local outside mpirun it becomes mpirun, if this machine
+// holds that many ranks.
+Rank join_ranks(const Options&, const Plan&, int argc, char** argv);
+
+// What a rank does, from here to the end. A SharedFailure is told once; a Failure or an error of our
+// own on one rank ends all with its code.
 int run_rank(Rank&, const std::function<int()>& body);
 
 // Under mpirun only rank 0 speaks before MPI is started.
 bool speaks();
+
+// The exit code of a process that never joined the others. mpirun ends all ranks when the first has
+// failed, so those that do not speak wait for the one that does.
+int leave(int code);
 
 }  // namespace mtf

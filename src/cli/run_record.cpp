@@ -7,23 +7,16 @@
 
 #include <cmath>
 #include <ctime>
-#include <filesystem>
 
-#include "base/error.h"
-#include "io/checkpoint.h"
 
 namespace mtf {
 
-RunRecord::RunRecord(const std::string& directory, const Spec& spec, const Plan& plan, bool resume)
-    : directory_(directory), run_id_(fmt::format("{:x}-{}", std::time(nullptr), getpid())), spec_(spec), plan_(plan) {
-  if (directory_.empty())
-    return;
-  std::error_code error;
-  std::filesystem::create_directories(directory_, error);
-  if (error)
-    throw Failure(Exit::environment, "cannot make the run directory " + directory_ + ": " + error.message());
-  const std::vector<int64_t> steps = saved_steps(directory_);
-  log_.emplace(directory_ + "/metrics.jsonl", resume && !steps.empty() ? steps[0] : -1);
+RunRecord::RunRecord(const std::string& directory, const Spec& spec, const Plan& plan)
+    : directory_(directory), run_id_(fmt::format("{:x}-{}", std::time(nullptr), getpid())), spec_(spec), plan_(plan) {}
+
+void RunRecord::start(int64_t loaded_step) {
+  if (!directory_.empty())
+    log_.emplace(directory_ + "/metrics.jsonl", loaded_step > 0 ? loaded_step : -1);
 }
 
 int64_t RunRecord::parameters() const {
@@ -39,11 +32,13 @@ int64_t RunRecord::parameters() const {
   return all;
 }
 
-void RunRecord::step(const StepReport& r) {
+void RunRecord::step(const StepReport& r, double flops_per_second, double peak_flops) {
+  peak_flops_ = peak_flops;
   if (!log_)
     return;
   Fields fields = {{"step", r.step}, {"loss", r.loss}, {"learning_rate", r.learning_rate},
-                   {"entries", r.entries}, {"seconds", r.seconds}};
+                   {"entries", r.entries}, {"seconds", r.seconds},
+                   {"share_of_peak", flops_per_second / peak_flops}};
   if (!std::isnan(r.gradient_norm))
     fields.emplace_back("gradient_norm", r.gradient_norm);
   if (r.skipped)
@@ -86,6 +81,7 @@ void RunRecord::finish(Session& session) const {
              {{"name", spec_.name},
               {"mesh", plan_.mesh.to_string()},
               {"digest", fmt::format("{:016x}", plan_.digest)},
+              {"peak_flops", peak_flops_},
               {"planned_bytes", plan_.device_bytes(session.device().backend().team().size)},
               {"allocated_bytes", session.device().allocated_bytes()},
               {"peak_resident_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024}},

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/ranks.h"
 #include "plan/make_plan.h"
 #include "report/diagnostics_text.h"
 
@@ -45,7 +46,8 @@ bool use_colour(const Options& o, int descriptor) {
 
 int print_diagnostics(const Sources& sources, const Diagnostics& diagnostics, const Options& o) {
   const std::string text = render_text(sources, diagnostics.all(), use_colour(o, STDERR_FILENO));
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (speaks())
+    std::fwrite(text.data(), 1, text.size(), stderr);
   if (!diagnostics.has_errors())
     return static_cast<int>(Exit::ok);
   const bool only_budget = std::all_of(diagnostics.all().begin(), diagnostics.all().end(), [](const Diagnostic& d) {

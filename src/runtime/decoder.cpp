@@ -1,5 +1,7 @@
 #include "runtime/decoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -101,10 +103,18 @@ void Decoder::run(const char* program, std::span<const int32_t> ids, int64_t pos
   }
 }
 
-void Decoder::generate(std::span<const int32_t> prompt, const Sampling& sampling, const std::function<bool(int32_t)>& token) {
+void Decoder::check(std::span<const int32_t> prompt) const {
   if (prompt.empty() || static_cast<int64_t>(prompt.size()) >= length_)
     throw Failure(Exit::bad_input, "the prompt has " + std::to_string(prompt.size()) + " tokens; it may have 1 to " +
                                        std::to_string(length_ - 1) + ", since '" + decoding_.along + "' is " + std::to_string(length_));
+  for (const IdRange& r : session_.plan().id_ranges)
+    for (size_t i = 0; i < prompt.size() && r.input == decoding_.tokens; ++i)
+      if (prompt[i] < r.low || prompt[i] >= r.high)
+        throw Failure(Exit::bad_input, fmt::format("token {} of the prompt is {}; '{}' takes {} to {}", i + 1, prompt[i],
+                                                   r.input, r.low, r.high - 1));
+}
+
+void Decoder::generate(std::span<const int32_t> prompt, const Sampling& sampling, const std::function<bool(int32_t)>& token) {
   reset();
   feed(prompt);
   for (int64_t n = 0; n < sampling.max_tokens && position_ < length_; ++n) {

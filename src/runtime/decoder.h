@@ -15,13 +15,14 @@ struct Sampling {
   int64_t max_tokens = 64;
 };
 
-// Continues `prompt` (at least one id, fewer than the length). `token` is called with each new id on
+// Continues `prompt`, which check() accepts. `token` is called with each new id on
 // every rank alike; decoding ends at the length, after max_tokens, or when it returns false.
 class Decoder {
  public:
   Decoder(Session&, const Decoding&);
 
   int64_t length() const { return length_; }
+  void check(std::span<const int32_t> prompt) const;  // Failure(bad_input) if it cannot be continued
   void generate(std::span<const int32_t> prompt, const Sampling&, const std::function<bool(int32_t)>& token);
 
   // The logits of the last position that was fed, [vocabulary].

@@ -1,10 +1,8 @@
 #include "runtime/saving.h"
 
-#include <array>
-#include <cstring>
-
 #include "base/error.h"
 #include "plan/lower.h"
+#include "runtime/agreement.h"
 
 namespace mtf {
 namespace {
@@ -32,105 +30,61 @@ std::vector<std::string> names_of_dims(const Program& program, const Value& v) {
   return names;
 }
 
-// Gathers one record of every rank on rank 0, in order of rank.
-template <class Record>
-std::vector<Record> gather(Communicator& c, const Record& mine) {
-  std::vector<Record> all(static_cast<size_t>(c.size()), mine);
-  const auto bytes = std::as_bytes(std::span(&mine, 1));
-  if (c.rank() != 0) {
-    c.exchange(0, bytes, 0, {});
-    return all;
+// What this rank writes: the shards that it speaks for.
+std::vector<TensorBox> boxes_of(Session& session) {
+  const Plan& plan = session.plan();
+  const int rank = session.communicator().rank();
+  std::vector<TensorBox> boxes;
+  for (const Persistent& p : plan.resident.list) {
+    if (!saved(p) || !speaks_for(plan.mesh, p.value, rank))
+      continue;
+    const Program& program = dims_of(plan, p);
+    const View view = view_of(program, p.value, rank);
+    boxes.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole, view.origin, view.size,
+                     session.device().resident(p).data()});
   }
-  for (int r = 1; r < c.size(); ++r)
-    c.exchange(r, {}, r, std::as_writable_bytes(std::span(&all[static_cast<size_t>(r)], 1)));
-  return all;
-}
-
-// Rank 0's word to all.
-template <class Record>
-void spread(Communicator& c, Record& word) {
-  const auto bytes = std::as_writable_bytes(std::span(&word, 1));
-  if (c.rank() != 0)
-    return c.exchange(0, {}, 0, bytes);
-  for (int r = 1; r < c.size(); ++r)
-    c.exchange(r, bytes, r, {});
-}
-
-struct Outcome {
-  ShardRecord record;
-  bool good = false;
-};
-
-struct Message {  // of the first rank that failed
-  bool good = true;
-  char text[400] = {};
-};
-
-void note(Message& m, const std::string& text) {
-  if (!m.good)
-    return;
-  m.good = false;
-  std::strncpy(m.text, text.c_str(), sizeof m.text - 1);
+  return boxes;
 }
 
 }  // namespace
 
+int64_t saved_bytes(const Plan& plan) {
+  int64_t all = 0;
+  for (const Persistent& p : plan.resident.list) {
+    if (!saved(p))
+      continue;
+    const View view = view_of(dims_of(plan, p), p.value, 0);
+    int64_t bytes = size_of(view.dtype);
+    for (int64_t n : view.whole)
+      bytes *= n;
+    all += bytes;
+  }
+  return all;
+}
+
 void save(Session& session, const std::string& directory, int64_t step, const std::string& rank_0_run_id,
           const CheckpointState& state, int keep) {
   Communicator& c = session.communicator();
-  std::array<char, 64> id{};
-  rank_0_run_id.copy(id.data(), id.size() - 1);
-  spread(c, id);
-  const std::string run_id = id.data();
-  Message word;
-  if (c.rank() == 0) {
-    try {
+  const bool first = c.rank() == 0;
+  std::string run_id = rank_0_run_id;
+  spread(c, run_id);
+  together(c, [&] {
+    if (first)
       prepare_save(directory, step, run_id);
-    } catch (const Failure& f) {
-      note(word, f.what());
-    }
-  }
-  spread(c, word);
-  if (!word.good)
-    throw Failure(Exit::environment, word.text);
-
-  std::vector<TensorBox> boxes;
-  for (const Persistent& p : session.plan().resident.list) {
-    if (!saved(p) || !speaks_for(session.plan().mesh, p.value, c.rank()))
-      continue;
-    const Program& program = dims_of(session.plan(), p);
-    const View view = view_of(program, p.value, c.rank());
-    boxes.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole, view.origin, view.size,
-                     session.device().resident(p).data()});
-  }
-  Outcome mine;
-  Message trouble;
+  });
   try {
-    mine = {write_shard(directory, step, run_id, c.rank(), boxes), true};
-  } catch (const Failure& f) {
-    note(trouble, f.what());
-  }
-  const std::vector<Outcome> outcomes = gather(c, mine);
-  const std::vector<Message> troubles = gather(c, trouble);
-  if (c.rank() == 0) {
-    Publication publication{step, run_id, state, {}, keep};
-    for (size_t r = 0; r < outcomes.size(); ++r) {
-      if (!outcomes[r].good)
-        note(word, troubles[r].text);
-      publication.shards.push_back(outcomes[r].record);
-    }
-    try {
-      if (word.good)
+    ShardRecord mine;
+    together(c, [&] { mine = write_shard(directory, step, run_id, c.rank(), boxes_of(session)); });
+    const Publication publication{step, run_id, state, gather(c, mine), keep};
+    together(c, [&] {
+      if (first)
         publish(directory, publication);
-      else
-        discard_save(directory, step, run_id);
-    } catch (const Failure& f) {
-      note(word, f.what());
-    }
+    });
+  } catch (const SharedFailure&) {
+    if (first)
+      discard_save(directory, step, run_id);
+    throw;
   }
-  spread(c, word);
-  if (!word.good)
-    throw Failure(Exit::environment, word.text);
 }
 
 void load(Session& session, const Checkpoint& checkpoint, bool everything) {

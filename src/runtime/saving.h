@@ -6,8 +6,11 @@
 
 namespace mtf {
 
-// All ranks call this together. Throws a Failure on every rank if one of them could not write; what
-// was saved before is untouched.
+// Bytes of data in one saved step, over all ranks.
+int64_t saved_bytes(const Plan&);
+
+// All ranks call this together. SharedFailure if one of them could not write; what was saved before
+// is untouched.
 void save(Session&, const std::string& directory, int64_t step, const std::string& rank_0_run_id,
           const CheckpointState&, int keep);
 

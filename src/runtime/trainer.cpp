@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "base/error.h"
+#include "runtime/agreement.h"
 #include "runtime/schedule.h"
 
 namespace mtf {
@@ -36,15 +36,19 @@ class Trainer {
 
  private:
   int64_t start() {
-    if (!job_.resume) {
+    int64_t done = 0;
+    if (job_.resume) {
+      Communicator& c = session_.communicator();
+      together(c, [&] {
+        const Checkpoint checkpoint = Checkpoint::open(job_.directory, c.rank(), c.size());
+        load(session_, checkpoint, true);
+        done = checkpoint.step();
+      });
+    } else {
       session_["init"].run();
-      return 0;
     }
-    Communicator& c = session_.communicator();
-    const Checkpoint checkpoint = Checkpoint::open(job_.directory, c.rank(), c.size());
-    load(session_, checkpoint, true);
-    listener_.resumed(checkpoint.step());
-    return checkpoint.step();
+    listener_.started(done);
+    return done;
   }
 
   void step(int64_t t) {
@@ -70,7 +74,7 @@ class Trainer {
     report.seconds = now() - begin;
     listener_.step(report);
     if (unfinished_ >= 3)
-      throw Failure(Exit::non_finite, "the loss was not finite in three steps in a row, the last being step " +
+      throw SharedFailure(Exit::non_finite, "the loss was not finite in three steps in a row, the last being step " +
                                           std::to_string(t) + "; parameters are those of step " +
                                           std::to_string(t - 3) + "; a lower learning rate or a clip may help");
   }
@@ -104,15 +108,8 @@ class Trainer {
 
   // Rank 0's answer, on every rank.
   bool agreed(bool mine) {
-    Communicator& c = session_.communicator();
-    std::byte answer{static_cast<unsigned char>(mine)};
-    for (int r = 1; r < c.size(); ++r) {
-      if (c.rank() == 0)
-        c.exchange(r, {&answer, 1}, r, {});
-      else if (c.rank() == r)
-        c.exchange(0, {}, 0, {&answer, 1});
-    }
-    return answer != std::byte{0};
+    spread(session_.communicator(), mine);
+    return mine;
   }
 
   Session& session_;

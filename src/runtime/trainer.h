@@ -31,7 +31,7 @@ struct Listener {
   std::function<void(const StepReport&)> step = [](const StepReport&) {};
   std::function<void(const EvalReport&)> evaluated = [](const EvalReport&) {};
   std::function<void(int64_t step, const std::string& directory)> saved = [](int64_t, const std::string&) {};
-  std::function<void(int64_t step)> resumed = [](int64_t) {};
+  std::function<void(int64_t step)> started = [](int64_t) {};  // after that step was loaded; 0: afresh
   std::function<bool()> stop = [] { return false; };  // asked on rank 0 after each step
 };
 
@@ -43,7 +43,7 @@ struct TrainJob {
   bool resume = false;
 };
 
-// Runs all steps, or those that are left. Failure(non_finite) after three steps in a row whose
+// Runs all steps, or those that are left. SharedFailure(non_finite) after three steps in a row whose
 // numbers are not finite. Returns the last step done.
 int64_t train(Session&, const TrainJob&, const Listener&);
 

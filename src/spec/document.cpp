@@ -41,8 +41,10 @@ std::string read_file(const std::string& path) {
     if (in)
       return read_stream(in);
   }
-  throw Failure(Exit::environment,
-                fmt::format("cannot read '{}': {}", path, std::strerror(errno != 0 ? errno : EIO)));
+  const int error = errno != 0 ? errno : EIO;
+  const bool absent = error == ENOENT || error == ENOTDIR || error == EISDIR;
+  throw Failure(absent ? Exit::bad_input : Exit::environment,
+                fmt::format("cannot read '{}': {}", path, std::strerror(error)));
 }
 
 void merge(YamlNode& base, YamlNode over, const std::string& path) {
