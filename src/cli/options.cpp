@@ -93,7 +93,8 @@ Parsed parse_command_line(int argc, char** argv) {
     if (e.get_exit_code() == 0)
       return {std::nullopt, app.exit(e)};
     const std::string word = argc > 1 ? argv[1] : "";
-    const bool unknown = !word.empty() && word[0] != '-' && !app.get_subcommand_no_throw(word);
+    const bool unknown = !word.empty() && word[0] != '-' &&
+                         app.get_subcommands([&](const CLI::App* c) { return c->get_name() == word; }).empty();
     if (speaks())
       fmt::print(stderr, "mtf: error: {}; `mtf --help` and `mtf COMMAND --help` say what there is\n",
                  unknown ? "there is no command '" + word + "'" : e.what());
