@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "plan/conflicts.h"
+#include "plan/conversions.h"
 #include "plan/lower.h"
 #include "plan/names.h"
 #include "plan/relayout.h"
@@ -23,7 +24,7 @@ class Partitioner {
   Partitioner(const Graph& graph, const Mesh& mesh, const LayoutRules& rules, const Numerics& numerics,
               std::string name, Diagnostics& diagnostics)
       : graph_(graph), rules_(rules), numerics_(numerics), diagnostics_(diagnostics), names_(graph),
-        conflicts_(graph, mesh, rules) {
+        conflicts_(graph, mesh, rules), conversions_(program_, rules, conflicts_, diagnostics) {
     program_.name = std::move(name);
     program_.mesh = mesh;
     program_.dims = graph.dims;
@@ -163,7 +164,9 @@ class Partitioner {
     v.layout = std::move(layout);
     v.storage = storage;
     program_.values.push_back(std::move(v));
-    return {static_cast<int32_t>(program_.values.size()) - 1};
+    const ValueId made{static_cast<int32_t>(program_.values.size()) - 1};
+    conversions_.made_at(made, node.origin);
+    return made;
   }
 
   void place(NodeId id) {
@@ -204,7 +207,7 @@ class Partitioner {
     home(id) = emit(node, layout, operands);
     if (names_.readers(id) == 1 && !names_.is_output(id))
       return;  // goes straight to the layout of its one reader
-    home(id).value = convert(home(id), {rest_of(node), {}}, node.phase);
+    home(id).value = conversions_.convert(home(id).value, home(id).reduction, {rest_of(node), {}}, node.phase);
     home(id).inexact = false;
   }
 
@@ -315,89 +318,19 @@ class Partitioner {
     } else {
       if (passes_partial(reader))
         wanted = layout_of(home(alias.base).value);
-      v = convert(home(alias.base), wanted, reader.phase);
+      v = conversions_.convert(home(alias.base).value, home(alias.base).reduction, wanted, reader.phase);
     }
-    return alias.renamed.empty() ? v : renamed(v, alias, in);
-  }
-
-  ValueId renamed(ValueId v, const Alias& alias, NodeId in) {
-    auto [it, fresh] = views_.try_emplace({v, in});
-    if (fresh) {
-      Value view = program_[v];
-      for (DimId& d : view.type.shape.dims)
-        d = alias.from_base(d);
-      view.alias_of = v;
-      program_.values.push_back(std::move(view));
-      it->second = {static_cast<int32_t>(program_.values.size()) - 1};
-    }
-    return it->second;
-  }
-
-  // Inputs are read anew in each layout; other values are converted, once per phase and layout.
-  ValueId convert(const Home& from, Layout to, Phase phase) {
-    if (layout_of(from.value) == to)
-      return from.value;
-    ValueId& known = converted_[from.value][Key{to.split, phase}];
-    if (known.index >= 0)
-      return known;
-    if (program_[from.value].storage == Storage::input) {
-      Value again = program_[from.value];
-      again.layout = to;
-      again.local_sizes = local_sizes(program_, again.type.shape, to);
-      program_.values.push_back(again);
-      known = {static_cast<int32_t>(program_.values.size()) - 1};
-      program_.inputs.push_back({again.name, known});
-      return known;
-    }
-    ValueId at = from.value;
-    const std::vector<Action> steps =
-        conversion(program_, program_[at].type, from.reduction, layout_of(at), to);
-    for (const Action& action : steps)
-      at = step(at, action, phase);
-    return converted_[from.value][Key{to.split, phase}] = at;
-  }
-
-  ValueId step(ValueId from, const Action& action, Phase phase) {
-    Value v = program_[from];
-    v.layout = apply(action, v.type.shape, v.layout);
-    v.local_sizes = local_sizes(program_, v.type.shape, v.layout);
-    v.storage = Storage::temporary;
-    v.alias_of = {};
-    program_.values.push_back(v);
-    const ValueId made{static_cast<int32_t>(program_.values.size()) - 1};
-    Instruction instruction;
-    instruction.action = action;
-    instruction.inputs = {from};
-    instruction.results = {made};
-    instruction.origin = origin_of(from);
-    instruction.phase = phase;
-    if (std::holds_alternative<AllGather>(action) && v.local_bytes() > rules_.gather_limit)
-      conflicts_.gather(v.name, instruction.origin, v.local_bytes(), diagnostics_);
-    program_.code.push_back(std::move(instruction));
-    origins_[made] = program_.code.back().origin;
-    return made;
-  }
-
-  Origin origin_of(ValueId v) {
-    if (auto it = origins_.find(v); it != origins_.end())
-      return it->second;
-    for (size_t i = program_.code.size(); i-- > 0;)
-      if (std::count(program_.code[i].results.begin(), program_.code[i].results.end(), v))
-        return origins_[v] = program_.code[i].origin;
-    for (const Named& leaf : graph_.parameters)
-      if (home(names_.of(leaf.node).base).value == v)
-        return origins_[v] = graph_[leaf.node].origin;
-    return {};
+    return alias.renamed.empty() ? v : conversions_.renamed(v, alias, in);
   }
 
   ValueId generate(NodeId id, const Layout& wanted, Phase phase) {
     const Node& node = graph_[id];
-    ValueId& known = made_[{id, Key{wanted.split, phase}}];
+    ValueId& known = generated_[{id, Key{wanted.split, phase}}];
     if (known.index >= 0)
       return known;
     if (node.op->kernel.empty()) {
       place_leaf(id, node);
-      return made_[{id, Key{wanted.split, phase}}] = home(id).value;
+      return generated_[{id, Key{wanted.split, phase}}] = home(id).value;
     }
     OpLayout layout{node.type.shape.dims, wanted.split};
     std::vector<ValueId> operands;
@@ -406,7 +339,7 @@ class Partitioner {
     const Phase own = node.phase;
     const ValueId v = emit(node, layout, operands).value;
     program_.code.back().phase = own == Phase::update ? own : phase;
-    return made_[{id, Key{wanted.split, phase}}] = v;
+    return generated_[{id, Key{wanted.split, phase}}] = v;
   }
 
   void bind_output(const Named& output) {
@@ -415,7 +348,7 @@ class Partitioner {
                     ? generate(alias.base, {rest_of(graph_[alias.base]), {}}, graph_[alias.base].phase)
                     : home(alias.base).value;
     if (!alias.renamed.empty())
-      v = renamed(v, alias, output.node);
+      v = conversions_.renamed(v, alias, output.node);
     program_.outputs.push_back({output.name, v});
   }
 
@@ -428,10 +361,8 @@ class Partitioner {
   std::vector<Diagnostic> inexact_;
   Program program_;
   std::vector<Home> home_;
-  std::map<ValueId, std::map<Key, ValueId>> converted_;
-  std::map<std::pair<ValueId, NodeId>, ValueId> views_;
-  std::map<std::pair<NodeId, Key>, ValueId> made_;
-  std::map<ValueId, Origin> origins_;
+  Conversions conversions_;
+  std::map<std::pair<NodeId, Key>, ValueId> generated_;
 };
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "plan/conversions.h"
+
+#include "plan/relayout.h"
+
+namespace mtf {
+
+ValueId Conversions::add(Value v) {
+  program_.values.push_back(std::move(v));
+  return {static_cast<int32_t>(program_.values.size()) - 1};
+}
+
+ValueId Conversions::convert(ValueId from, Reduction of_partial, const Layout& to, Phase phase) {
+  const Layout start = program_[from].layout;
+  if (start == to)
+    return from;
+  const Key key{to.split, phase};
+  ValueId& known = converted_[from][key];
+  if (known.index >= 0)
+    return known;
+  if (program_[from].storage == Storage::input)
+    return known = read_again(from, to);
+  ValueId at = from;
+  for (const Action& action : conversion(program_, program_[from].type, of_partial, start, to))
+    at = step(at, action, phase);
+  return known = at;
+}
+
+ValueId Conversions::read_again(ValueId input, const Layout& layout) {
+  Value again = program_[input];
+  again.layout = layout;
+  again.local_sizes = local_sizes(program_, again.type.shape, layout);
+  const ValueId v = add(std::move(again));
+  program_.inputs.push_back({program_[v].name, v});
+  return v;
+}
+
+ValueId Conversions::step(ValueId from, const Action& action, Phase phase) {
+  Value v = program_[from];
+  v.layout = apply(action, v.type.shape, v.layout);
+  v.local_sizes = local_sizes(program_, v.type.shape, v.layout);
+  v.storage = Storage::temporary;
+  v.alias_of = {};
+  const Origin origin = origins_[from];
+  if (std::holds_alternative<AllGather>(action) && v.local_bytes() > rules_.gather_limit)
+    conflicts_.gather(v.name, origin, v.local_bytes(), diagnostics_);
+  const ValueId made = add(std::move(v));
+  program_.code.push_back({action, {from}, {made}, origin, phase, 0, 0});
+  made_at(made, origin);
+  return made;
+}
+
+ValueId Conversions::renamed(ValueId v, const Alias& alias, NodeId node) {
+  ValueId& known = views_[{v, node}];
+  if (known.index >= 0)
+    return known;
+  Value view = program_[v];
+  for (DimId& d : view.type.shape.dims)
+    d = alias.from_base(d);
+  view.alias_of = v;
+  return known = add(std::move(view));
+}
+
+}  // namespace mtf

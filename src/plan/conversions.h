@@ -1,0 +1,43 @@
+// Emits the conversions of values between layouts, each made once within a phase.
+#pragma once
+
+#include <map>
+
+#include "mesh/layout.h"
+#include "plan/conflicts.h"
+#include "plan/names.h"
+#include "plan/program.h"
+
+namespace mtf {
+
+class Conversions {
+ public:
+  Conversions(Program& program, const LayoutRules& rules, Conflicts& conflicts, Diagnostics& diagnostics)
+      : program_(program), rules_(rules), conflicts_(conflicts), diagnostics_(diagnostics) {}
+
+  // Where conversions of a value say they come from.
+  void made_at(ValueId v, const Origin& origin) { origins_[v] = origin; }
+
+  // The value in another layout. Inputs are read anew; others are converted, once per phase.
+  ValueId convert(ValueId from, Reduction of_partial, const Layout& to, Phase);
+
+  // The value under the dim names of an alias node.
+  ValueId renamed(ValueId, const Alias&, NodeId alias);
+
+ private:
+  using Key = std::pair<std::vector<AxisList>, Phase>;
+
+  ValueId add(Value v);
+  ValueId read_again(ValueId input, const Layout&);
+  ValueId step(ValueId from, const Action&, Phase);
+
+  Program& program_;
+  const LayoutRules& rules_;
+  Conflicts& conflicts_;
+  Diagnostics& diagnostics_;
+  std::map<ValueId, std::map<Key, ValueId>> converted_;
+  std::map<std::pair<ValueId, NodeId>, ValueId> views_;
+  std::map<ValueId, Origin> origins_;
+};
+
+}  // namespace mtf
