@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "plan/lower.h"
 #include "runtime/sampling.h"
 
 namespace mtf {
@@ -84,10 +86,14 @@ void Decoder::run(const char* program, std::span<const int32_t> ids, int64_t pos
   for (const Program::Binding& b : p.inputs) {
     if (b.name != decoding_.tokens)
       continue;
+    const View shard = view_of(p, p[b.value], session_.communicator().rank());
+    const int64_t first = std::accumulate(shard.origin.begin(), shard.origin.end(), int64_t{0});
     const std::span<std::byte> out = e.bytes(b.value);
-    const size_t first = 0;  // positions are whole on every rank: rules on them are soft and a piece is small
     std::memset(out.data(), 0, out.size());
-    std::memcpy(out.data(), ids.data() + first, std::min(out.size(), ids.size_bytes()));
+    if (first < static_cast<int64_t>(ids.size())) {  // one example: only positions have an origin
+      const auto mine = ids.subspan(static_cast<size_t>(first));
+      std::memcpy(out.data(), mine.data(), std::min(out.size(), mine.size_bytes()));
+    }
   }
   e.run();
   position_ += static_cast<int64_t>(ids.size());
