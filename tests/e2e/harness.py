@@ -91,7 +91,7 @@ class RunDirectory:
 
     def metrics(self):
         """All lines, without the times."""
-        return re.sub(r',"seconds":[^,}]*', "", read_text(os.path.join(self.path, "metrics.jsonl")))
+        return re.sub(r',"(?:seconds|share_of_peak)":[^,}]*', "", read_text(os.path.join(self.path, "metrics.jsonl")))
 
     def record(self):
         return json.loads(read_text(os.path.join(self.path, "run.json")))
