@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "kernel.h"
@@ -11,7 +12,8 @@
 namespace mtf {
 namespace {
 
-constexpr double flops_of_try = 4e8;  // some milliseconds
+constexpr int64_t rounds = 4096;  // between looks at the clock
+constexpr double seconds_of_try = 5e-3;
 constexpr int tries = 6;
 
 const FmaLoop& loop_of(Isa isa) {
@@ -35,20 +37,20 @@ double cpu_seconds() {
 
 double peak_flops(Isa isa, Team& team) {
   const FmaLoop& loop = loop_of(isa);
-  const auto rounds = static_cast<int64_t>(flops_of_try / loop.flops_per_round);
-  const double flops = loop.flops_per_round * static_cast<double>(rounds);
-  std::vector<double> seconds(static_cast<size_t>(team.size));
+  std::vector<double> rates(static_cast<size_t>(team.size));
   double peak = 0;
   for (int i = 0; i < tries; ++i) {
     team.run(team.size, [&](int64_t task, int) {
       const double start = cpu_seconds();
-      loop.run(rounds);
-      seconds[static_cast<size_t>(task)] = cpu_seconds() - start;
+      double flops = 0, seconds = 0;
+      while (seconds < seconds_of_try) {
+        loop.run(rounds);
+        flops += loop.flops_per_round * static_cast<double>(rounds);
+        seconds = cpu_seconds() - start;
+      }
+      rates[static_cast<size_t>(task)] = flops / seconds;
     });
-    double rate = 0;
-    for (double s : seconds)
-      rate += flops / s;
-    peak = std::max(peak, rate);
+    peak = std::max(peak, std::accumulate(rates.begin(), rates.end(), 0.0));
   }
   return peak;
 }

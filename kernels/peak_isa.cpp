@@ -2,6 +2,10 @@
 // an instruction's latency, in registers only.
 #include "peak.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #define MTF_JOIN2(a, b) a##b
 #define MTF_JOIN(a, b) MTF_JOIN2(a, b)
 
@@ -18,6 +22,18 @@ constexpr int vector_bytes = 16;
 
 typedef float Vector __attribute__((vector_size(vector_bytes)));
 constexpr int chains = 12, lanes = vector_bytes / 4;
+
+inline Vector fma(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+  return (Vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__)
+  return (Vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  for (int lane = 0; lane < lanes; ++lane)
+    c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  return c;
+#endif
+}
 
 // Keeps the compiler from doing several rounds at once.
 inline void pin(Vector& v) {
@@ -42,8 +58,7 @@ void run(int64_t rounds) {
   for (int64_t k = 0; k < rounds; ++k)
 #pragma GCC unroll 12
     for (int i = 0; i < chains; ++i) {
-      for (int lane = 0; lane < lanes; ++lane)
-        sums[i][lane] = __builtin_fmaf(sums[i][lane], factor[lane], term[lane]);
+      sums[i] = fma(sums[i], factor, term);
       pin(sums[i]);
     }
 }

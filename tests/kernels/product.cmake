@@ -1,3 +1,6 @@
 mtf_add_test(test_product LABEL unit SOURCES product_test.cpp LINK mtf_kernel_product)
 add_executable(bench_product product_bench.cpp)
 target_link_libraries(bench_product PRIVATE mtf_kernel_product mtf_kernel_peak Threads::Threads)
+add_executable(bench_machine machine_bench.cpp)
+target_link_libraries(bench_machine PRIVATE mtf_kernel_peak Threads::Threads)
+target_compile_options(bench_machine PRIVATE -O3)
