@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -134,11 +135,27 @@ struct KernelCall {
   Body body;                     // map; prologue of reduce; epilogue of product
 };
 
+// A task of a parallel loop, by reference: a call of run() allocates nothing for it.
+class TaskRef {
+ public:
+  template <class F>
+    requires(!std::is_same_v<F, TaskRef>)
+  TaskRef(const F& f)  // NOLINT(google-explicit-constructor): lambdas are passed as they are
+      : object_(&f), call_([](const void* object, int64_t task, int thread) {
+          (*static_cast<const F*>(object))(task, thread);
+        }) {}
+  void operator()(int64_t task, int thread) const { call_(object_, task, thread); }
+
+ private:
+  const void* object_;
+  void (*call_)(const void*, int64_t, int);
+};
+
 // The threads of one rank. run(n, f) calls f(task, thread) for every task in [0, n), each exactly
 // once, and returns when all are done; which thread gets which task never changes a result.
 struct Team {
   int size = 1;
-  std::function<void(int64_t tasks, const std::function<void(int64_t task, int thread)>& f)> run;
+  std::function<void(int64_t tasks, TaskRef f)> run;
 };
 
 // Scratch that every thread of a rank may use within one kernel run; part of the memory plan.

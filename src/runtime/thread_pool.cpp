@@ -53,7 +53,7 @@ std::vector<int> cpus_of_process(pid_t process) {
 
 ThreadPool::ThreadPool(int threads, std::span<const int> cpus) {
   team_.size = std::max(threads, 1);
-  team_.run = [this](int64_t tasks, const Task& f) { run(tasks, f); };
+  team_.run = [this](int64_t tasks, TaskRef f) { run(tasks, f); };
   for (int i = 1; i < team_.size; ++i)
     workers_.emplace_back([this, i] { serve(i); });
   if (cpus.empty())
@@ -71,7 +71,7 @@ ThreadPool::~ThreadPool() {
     worker.join();
 }
 
-void ThreadPool::run(int64_t tasks, const Task& f) {
+void ThreadPool::run(int64_t tasks, TaskRef f) {
   if (tasks <= 1 || workers_.empty()) {
     for (int64_t i = 0; i < tasks; ++i)
       f(i, 0);

@@ -26,9 +26,7 @@ class ThreadPool {
   Team& team() { return team_; }
 
  private:
-  using Task = std::function<void(int64_t task, int thread)>;
-
-  void run(int64_t tasks, const Task& f);
+  void run(int64_t tasks, TaskRef f);
   void work(int thread);
   void serve(int thread);
 
@@ -36,7 +34,7 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 
   // The job: written only while it is closed and nobody is in it.
-  const Task* task_ = nullptr;
+  const TaskRef* task_ = nullptr;
   int64_t tasks_ = 0;
   std::atomic<int64_t> next_ = 0;
   std::atomic_flag failed_;

@@ -21,7 +21,7 @@ double now() {
 }
 
 Team team_of(int size) {
-  return {size, [size](int64_t tasks, const std::function<void(int64_t, int)>& f) {
+  return {size, [size](int64_t tasks, TaskRef f) {
             std::atomic<int64_t> next{0};
             std::vector<std::jthread> threads;
             for (int t = 0; t < size; ++t)

@@ -131,7 +131,7 @@ std::string differs(const Tensor& t, const F& expected) {
 inline Team threads(int count) {
   Team team;
   team.size = count;
-  team.run = [count](int64_t tasks, const std::function<void(int64_t, int)>& f) {
+  team.run = [count](int64_t tasks, TaskRef f) {
     std::atomic<int64_t> next{0};
     const auto work = [&](int thread) {
       for (int64_t t = next++; t < tasks; t = next++)

@@ -41,7 +41,7 @@ View view(std::vector<int> dims, std::vector<int64_t> size, DType dtype) {
 Team team_of(int size) {
   Team team;
   team.size = size;
-  team.run = [size](int64_t tasks, const std::function<void(int64_t, int)>& f) {
+  team.run = [size](int64_t tasks, TaskRef f) {
     if (size == 1) {
       for (int64_t i = 0; i < tasks; ++i)
         f(i, 0);

@@ -57,7 +57,7 @@ KernelCall call_of(const Case& c, DType dtype) {
 Team team_of(int size) {
   Team team;
   team.size = size;
-  team.run = [size](int64_t tasks, const std::function<void(int64_t, int)>& f) {
+  team.run = [size](int64_t tasks, TaskRef f) {
     for (int64_t i = tasks; i-- > 0;)
       f(i, static_cast<int>(i % size));
   };
