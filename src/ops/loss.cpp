@@ -46,7 +46,7 @@ struct CrossEntropy {
 
   // What logits of a token are to be drawn to: 1 at the label, smoothed over the vocabulary.
   Expr target() const {
-    Expr t = has_ids() ? cast(equal(iota(b, vocab, DType::i32), labels), x.dtype()) : wide(labels);
+    Expr t = has_ids() ? cast(equal(labels, iota(b, vocab, DType::i32)), x.dtype()) : wide(labels);
     return smoothing == 0 ? t : t * (1 - smoothing) + smoothing / size;
   }
 
