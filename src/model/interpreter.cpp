@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "model/library.h"
 #include "model/options.h"
+#include "spec/later.h"
 #include "spec/scalars.h"
 
 namespace mtf {
@@ -76,6 +77,10 @@ void Interpreter::run_model() {
                            "library file",
                            key.text));
     file = files_.library(use->text, use->span);
+    if (!file && comes_later(use->text)) {
+      found_.add(not_yet(use->text, use->span));
+      return;
+    }
     if (!file) {
       std::vector<std::string> names = library_names();
       std::string near = nearest(use->text, names);
@@ -262,6 +267,10 @@ void Interpreter::choose(Frame& frame) {
       match = cases.find("else");
     if (match && match->is_scalar()) {
       chosen = match->text;
+      continue;
+    }
+    if (comes_later(by->text)) {
+      found_.add(not_yet(by->text, by->span));
       continue;
     }
     std::vector<std::string> words;

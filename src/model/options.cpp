@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "spec/later.h"
 
 namespace mtf {
 namespace {
@@ -158,6 +159,10 @@ YamlNode merged_options(const YamlNode* defaults, const YamlNode* given, const s
   for (const auto& [key, value] : given->entries) {
     if (YamlNode* option = options.find(key.text)) {
       merge(*option, value);
+      continue;
+    }
+    if (comes_later(key.text)) {
+      diagnostics.add(not_yet(key.text, key.span));
       continue;
     }
     std::vector<std::string> known = keys_of(options);

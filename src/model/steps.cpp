@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "model/interpreter.h"
 #include "model/library.h"
+#include "spec/later.h"
 #include "spec/scalars.h"
 
 namespace mtf {
@@ -104,6 +105,10 @@ void Interpreter::report_unknown_op(const Frame& frame, const YamlNode::Key& key
   std::string word = key.text;
   if (auto it = frame.chosen.find(word); it != frame.chosen.end())
     word = it->second;
+  if (comes_later(word)) {
+    found_.add(not_yet(word, key.span));
+    return;
+  }
   std::vector<std::string> known = library_names();
   known.insert(known.end(), {"repeat", "pass"});
   for (const OpDef* op : all_ops())

@@ -1,12 +1,14 @@
 // Every key of a spec, described once: its name, where its value goes, what it means, what it may
 // be. A visitor walks the descriptions: the reader (map_reader.h), and whatever prints schema or
 // docs.
-//   field     a value of any readable type       required  the same, which must be given
-//   word      one of a few words                  bytes     a size such as 2GiB
-//   path(s)   input files, relative to the file   name_or_path  a shipped name, or a path (has . or
-//   /) expression  a size over dims, as text         group     a map of further keys later known to
-//   the language, refused for now alternative  exactly one of the keys declared so must stand in
-//   the map
+//   field, required   a value of any readable type
+//   word, bytes       one of a few words; a size such as 2GiB
+//   path, paths       input files, relative to the file
+//   name_or_path      a shipped name, or a path (it has a . or /)
+//   expression        a size over dims, as text
+//   group             a map of further keys
+//   alternative       exactly one of the keys declared so must stand in the map
+//   later             known to the language, refused for now
 #pragma once
 
 #include "spec/scalars.h"
@@ -88,12 +90,12 @@ void fields(V& v, TrainSpec& t) {
   v.group("clip", "limits on gradients", [&](V& in) {
     in.field("global_norm", t.clip_global_norm, "largest norm of all gradients together", above(0));
   });
-  v.path("init", t.init, "weights to start from");
   v.field("freeze", t.freeze, "path patterns of parameters that stay as they are");
   v.field("log_every", t.log_every, "steps between progress lines", at_least(1));
   v.field("eval_every", t.eval_every, "steps between evaluations", at_least(1));
   v.field("checkpoint", t.checkpoint, "where and how often to save");
   v.field("seed", t.seed, "of initial values, order of examples, dropout", at_least(0));
+  v.later("init");
 }
 
 template <class V>
@@ -117,11 +119,6 @@ void fields(V& v, DataSpec& d) {
   using Kind = DataSpec::Kind;
   v.alternative("text", [&] { d.kind = Kind::text; });
   v.paths("text", d.text, "text files for next-token prediction");
-  v.alternative("pairs", [&] { d.kind = Kind::pairs; });
-  v.group("pairs", "two text files, line by line", [&](V& in) {
-    in.required("source", d.source, "text to read");
-    in.required("target", d.target, "text to write");
-  });
   v.alternative("arrays", [&] { d.kind = Kind::arrays; });
   v.field("arrays", d.arrays, "an array file for each model input");
   v.alternative("synthetic", [&] { d.kind = Kind::synthetic; });
@@ -129,11 +126,11 @@ void fields(V& v, DataSpec& d) {
   v.name_or_path("tokenizer", d.tokenizer, "`bytes`, or a tokenizer file");
   v.field("validation", d.validation, "share of the examples held out, from the end", below_one());
   v.field("batch", d.batch, "the dim that counts examples");
+  v.later("pairs");
 }
 
 template <class V>
 void fields(V& v, InferSpec& i) {
-  static constexpr Word<OnFull> on_full[] = {{"stop", OnFull::stop}, {"shift", OnFull::shift}};
   v.field("along", i.along, "the dim along which positions are decoded");
   v.field("tokens", i.tokens, "the input of token ids");
   v.field("logits", i.logits, "the output that scores the next token");
@@ -142,12 +139,10 @@ void fields(V& v, InferSpec& i) {
   v.field("temperature", i.temperature, "0 takes the likeliest token", at_least(0));
   v.field("top_k", i.top_k, "likeliest tokens to choose from; 0 is all", at_least(0));
   v.field("seed", i.seed, "of the choice of tokens", at_least(0));
-  v.word("on_full", i.on_full, "what happens when the length is used up", on_full);
-  v.field("outputs", i.outputs, "directory that outputs are written to");
   v.field("dims", i.dims, "dims that differ from training");
   v.field("mesh", i.mesh, "mesh to infer on");
   v.field("layout", i.layout, "layout on that mesh");
-  for (std::string_view key : {"beams", "length_penalty", "n_best"})
+  for (std::string_view key : {"on_full", "outputs", "beams", "length_penalty", "n_best"})
     v.later(key);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "spec/document.h"
+#include "spec/later.h"
 #include "spec/reader.h"
 
 namespace mtf {
@@ -81,13 +82,7 @@ void MapReader::later(std::string_view key) {
   if (entry == nullptr)
     return;
   later_given_ = true;
-  reader_.diagnostics.add({Code::spec_later,
-                           fmt::format("'{}' belongs to the language, but this version of mtf does "
-                                       "not have it yet",
-                                       key),
-                           entry->first.span,
-                           {},
-                           fmt::format("leave '{}' out for now", key)});
+  reader_.diagnostics.add(not_yet(key, entry->first.span));
 }
 
 void MapReader::finish() {

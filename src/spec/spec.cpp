@@ -83,6 +83,15 @@ void check_synthetic(const Spec& spec, DimTable& table) {
       table.evaluate(input.below, input.below_span);
 }
 
+void check_tokenizer(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.data && spec.data->tokenizer != "bytes")
+    diagnostics.add({Code::spec_later,
+                     "this version of mtf has one tokenizer, `bytes`",
+                     spec.span("data.tokenizer"),
+                     {},
+                     "write `tokenizer: bytes`, or leave it out"});
+}
+
 bool rules_use(const std::vector<LayoutRule>& rules, AxisId axis) {
   for (const LayoutRule& rule : rules)
     for (const LayoutRule::Use& use : rule.axes)
@@ -163,6 +172,7 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
   check_like(table, spec.dims, spec, diagnostics);
   check_train(spec, table, diagnostics);
   check_synthetic(spec, table);
+  check_tokenizer(spec, diagnostics);
   check_name(spec, path, diagnostics);
   if (!diagnostics.has_errors())  // a rule may have been dropped for an error
     warn_of_unused_axes(spec, diagnostics);

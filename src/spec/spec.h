@@ -42,13 +42,12 @@ struct SyntheticInput {
 };
 
 struct DataSpec {
-  enum class Kind : uint8_t { text, pairs, arrays, synthetic };
+  enum class Kind : uint8_t { text, arrays, synthetic };
   Kind kind = Kind::synthetic;
   std::vector<std::string> text;          // patterns of files
-  NamedPath source, target;               // of pairs
   std::vector<NamedPath> arrays;          // in the order written
   std::vector<SyntheticInput> synthetic;  // in the order written
-  std::string tokenizer = "bytes";        // bytes, or the path of a tokenizer
+  std::string tokenizer = "bytes";
   double validation = 0;                  // share of the examples, from the end
   std::string batch = "batch";            // the dim that counts examples
 };
@@ -86,15 +85,12 @@ struct TrainSpec {
   Accumulate accumulate = Accumulate::reduced;
   Optimizer optimizer;
   std::optional<double> clip_global_norm;
-  std::string init;                 // path of given weights; empty: from the seed
   std::vector<std::string> freeze;  // path patterns
   int64_t log_every = 10;
   int64_t eval_every = 0;  // 0: never
   CheckpointSpec checkpoint;
   int64_t seed = 1;
 };
-
-enum class OnFull : uint8_t { stop, shift };
 
 struct InferSpec {
   std::string along, tokens, logits;  // empty: the data's defaults
@@ -103,8 +99,6 @@ struct InferSpec {
   double temperature = 1;  // 0: greedy
   int64_t top_k = 0;       // 0: all
   int64_t seed = 1;
-  OnFull on_full = OnFull::stop;
-  std::string outputs;        // directory for .npy files; empty: beside the run
   std::vector<DimSpec> dims;  // the spec's dims with infer.dims over them
   Mesh mesh;                  // infer.mesh, else the spec's
   LayoutRules layout;         // infer.layout, else the spec's, on that mesh

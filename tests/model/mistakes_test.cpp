@@ -152,3 +152,21 @@ TEST_CASE("inputs and parameters: unknown keys, dtypes and initial values") {
   CHECK(b.found() == Found{"spec.unknown-key 6:34", "spec.type 6:68", "spec.unknown-key 7:60",
                            "spec.type 7:33"});
 }
+
+TEST_CASE("the shipped specs of later versions say what they wait for, and nothing else") {
+  auto found = [](const std::string& file) {
+    Built b = build_file(file);
+    INFO(b.text());
+    return b.found();
+  };
+  CHECK(found("moe_lm.yaml") == Found{"spec.not-yet 8:96"});
+  CHECK(found("heat3d.yaml") == Found{"spec.not-yet 21:9", "spec.not-yet 13:15"});
+  CHECK(found("unet3d.yaml") == Found{"spec.not-yet 6:14"});
+  CHECK(found("digits_conv.yaml") == Found{"spec.not-yet 6:14"});
+  CHECK(found("gpt3_175b.yaml") == Found{"spec.not-yet 12:1", "spec.not-yet 13:1"});
+  for (const std::string& d : found("translate.yaml"))
+    CHECK(d.starts_with("spec.not-yet"));
+  Built value = build_file("lm_bytes.yaml", {"model.with.feed_forward=moe"});
+  CHECK(value.diagnostics.all()[0].message ==
+        "'moe' belongs to the language, but this version of mtf does not have it yet");
+}

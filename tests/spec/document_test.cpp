@@ -50,13 +50,13 @@ TEST_CASE("Maps merge; choices, lists, mesh and layout are replaced whole; null 
 
 TEST_CASE("Input paths are relative to the file that wrote them") {
   write_file("sub/inner.yaml", base);
-  Reading r = read_path(write_file("outer.yaml", "extends: sub/inner.yaml\ntrain: {init: w}\n"),
-                        {"data.tokenizer=./pieces.model"});
+  Reading r = read_path(write_file("outer.yaml", "extends: sub/inner.yaml\nhardware: ./w\n"));
   INFO(r.text());
   REQUIRE_FALSE(r.diagnostics.has_errors());
   CHECK(r.spec.data->text[0] == test_folder() + "/sub/t/*.txt");
-  CHECK(r.spec.train->init == test_folder() + "/w");
-  CHECK(r.spec.data->tokenizer == "./pieces.model");  // the working directory
+  CHECK(r.spec.hardware == test_folder() + "/w");
+  Reading set = read_path(test_folder() + "/outer.yaml", {"hardware=./v"});
+  CHECK(set.spec.hardware == "./v");  // the working directory
 }
 
 TEST_CASE("Chains of extends that lead nowhere") {

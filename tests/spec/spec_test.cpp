@@ -96,7 +96,6 @@ TEST_CASE("Every other key has its value") {
       "  microbatches: 2\n"
       "  accumulate: blocks\n"
       "  optimizer: {momentum: {learning_rate: 1e-2, momentum: 0.5}}\n"
-      "  init: weights\n"
       "  freeze: [table]\n"
       "  log_every: 1\n"
       "infer: {mesh: {data: 2}, layout: {batch: data}, dims: {batch: 2, extra: n}, top_k: 3}\n"
@@ -125,7 +124,6 @@ TEST_CASE("Every other key has its value") {
   CHECK(s.train->optimizer.momentum == 0.5);
   CHECK(s.train->optimizer.learning_rate.peak == 0.01);
   CHECK(s.train->optimizer.learning_rate.decay == LearningRate::Decay::none);
-  CHECK(s.train->init == test_folder() + "/weights");
   CHECK(s.train->freeze == std::vector<std::string>{"table"});
   CHECK(s.infer.mesh.to_string() == "data=2");
   REQUIRE(s.infer.layout.rules.size() == 1);
@@ -140,7 +138,7 @@ TEST_CASE("Every other key has its value") {
   CHECK(s.hardware == "laptop");
 }
 
-TEST_CASE("Synthetic inputs and pairs") {
+TEST_CASE("Synthetic inputs") {
   Reading r = read_lines(
       "dims: {vocab: 256}\ndata: {synthetic: {tokens: {uniform: vocab / 2}, x: {normal: 2}}}\n");
   INFO(r.text());
@@ -150,11 +148,6 @@ TEST_CASE("Synthetic inputs and pairs") {
   CHECK(r.spec.data->synthetic[1].deviation == 2);
   CHECK(found(read_lines("data: {synthetic: {x: {uniform: vocab}}}\n")) ==
         Found{"dims.expression 3:33"});
-
-  Reading pairs = read_lines("data: {pairs: {source: a.en, target: a.es}, tokenizer: spm.model}\n");
-  REQUIRE(pairs.diagnostics.all().empty());
-  CHECK(pairs.spec.data->source.path == test_folder() + "/a.en");
-  CHECK(pairs.spec.data->tokenizer == test_folder() + "/spm.model");
 }
 
 TEST_CASE("bad_many.yaml: all mistakes in one go") {
@@ -240,6 +233,9 @@ TEST_CASE("Features that come later are named as such") {
       data + "train: {steps: 1, optimizer: {lion: {learning_rate: 1}}}\n");
   CHECK(found(r) == Found{"spec.not-yet 3:1", "spec.not-yet 4:1", "spec.not-yet 5:21",
                           "spec.not-yet 5:34", "spec.not-yet 6:9", "spec.not-yet 8:31"});
+  CHECK(found(read_lines("data: {pairs: {source: a}, tokenizer: spm.model}\n"
+                         "infer: {on_full: shift, outputs: out}\n")) ==
+        Found{"spec.not-yet 3:39", "spec.not-yet 3:8", "spec.not-yet 4:25", "spec.not-yet 4:9"});
   CHECK(found(read_lines("storage: null\nschedule: ~\n")).empty());
 }
 
