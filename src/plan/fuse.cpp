@@ -118,11 +118,64 @@ void merge_terms(Program& p) {
   remove(p, dead);
 }
 
+// Folds in a sum the kept blocks that its shard has no whole ones of, and all those inside them, which
+// come before. Returns their dims.
+std::vector<DimId> fold_broken_blocks(const Program& p, Instruction& sum) {
+  std::vector<DimId> folded;
+  std::vector<Reduced>* reduced = blocks_of(sum);
+  if (!reduced)
+    return folded;
+  for (Reduced& r : *reduced) {
+    if (r.kept.index < 0)
+      continue;
+    Reduced whole = r;
+    fold(p, sum, whole);
+    if (whole.blocks == r.blocks && folded.empty())
+      continue;
+    folded.push_back(r.kept);
+    r = whole;
+  }
+  return folded;
+}
+
+// Where a split is not exact and blocks are kept all the same (other sums come before their tree, or
+// they are accumulated), a shard may hold no whole blocks. It then sums what it has, and each block
+// gets an equal part: halves of a number add up to it without a rounding.
+void spread_broken_blocks(Program& p) {
+  std::vector<Instruction> code;
+  for (Instruction& i : p.code) {
+    const std::vector<DimId> folded = fold_broken_blocks(p, i);
+    code.push_back(std::move(i));
+    if (folded.empty())
+      continue;
+    const ValueId blocks = code.back().results[0];
+    Value sum = p[blocks];
+    double parts = 1;
+    for (DimId d : folded) {
+      const int at = sum.type.shape.find(d);
+      parts *= static_cast<double>(sum.local_sizes[static_cast<size_t>(at)]);
+      sum.type.shape.dims.erase(sum.type.shape.dims.begin() + at);
+      sum.layout.split.erase(sum.layout.split.begin() + at);
+      sum.local_sizes.erase(sum.local_sizes.begin() + at);
+    }
+    const DType type = sum.type.dtype;
+    p.values.push_back(std::move(sum));
+    code.back().results[0] = {static_cast<int32_t>(p.values.size()) - 1};
+    Compute spread;
+    spread.call.kernel = "map";
+    spread.call.body = {{{Scalar::scale, type, 0, -1, -1, 1 / parts}}, {1}};
+    spread.label = "scale";
+    code.push_back({spread, code.back().results, {blocks}, code.back().origin, code.back().phase, 0, 0});
+  }
+  p.code = std::move(code);
+}
+
 }  // namespace
 
 void fuse(Program& p) {
   fold_trees(p);
   merge_terms(p);
+  spread_broken_blocks(p);
   fuse_maps(p);
 }
 

@@ -342,11 +342,24 @@ class Partitioner {
     return generated_[{id, Key{wanted.split, phase}}] = v;
   }
 
+  // A gradient arrives where its parameter rests, whatever other value it is the gradient of too.
+  std::vector<AxisList> rest_of_output(const Named& output, const Alias& alias) {
+    const Node& base = graph_[alias.base];
+    if (!output.name.starts_with("gradient:"))
+      return rest_of(base);
+    std::vector<DimId> seen;
+    for (DimId d : base.type.shape.dims)
+      seen.push_back(alias.from_base(d));
+    return walk(dims_of(seen), program_.mesh, rules_.for_tensor(output.name.substr(9)));
+  }
+
   void bind_output(const Named& output) {
     const Alias& alias = names_.of(output.node);
-    ValueId v = names_.generated(alias.base)
-                    ? generate(alias.base, {rest_of(graph_[alias.base]), {}}, graph_[alias.base].phase)
-                    : home(alias.base).value;
+    const Layout rest{rest_of_output(output, alias), {}};
+    const Phase phase = graph_[alias.base].phase;
+    const Home& at = home(alias.base);
+    ValueId v = names_.generated(alias.base) ? generate(alias.base, rest, phase)
+                                             : conversions_.convert(at.value, at.reduction, rest, phase);
     if (!alias.renamed.empty())
       v = conversions_.renamed(v, alias, output.node);
     program_.outputs.push_back({output.name, v});

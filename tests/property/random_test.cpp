@@ -1,0 +1,106 @@
+// Both laws on random models in random layouts. `MTF_SEED=17 laws_of_random_models [replay]` repeats
+// one model and prints it.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include "base/error.h"
+#include "random_model.h"
+#include "training.h"
+
+namespace mtf {
+namespace {
+
+struct Counts {
+  int models = 0, finite = 0;
+  int exact = 0, inexact = 0, refused = 0;  // layouts
+};
+
+// Samples: every tenth model with two threads a rank, others on lesser instruction sets.
+Machine machine_of(uint64_t seed) {
+  if (seed % 10 == 0)
+    return {2, best_isa()};
+  if (seed % 10 == 1 && isa_available(Isa::avx2))
+    return {1, Isa::avx2};
+  return {1, seed % 10 == 2 ? Isa::portable : best_isa()};
+}
+
+bool finite(const Outcome& o) {
+  return std::all_of(o.losses.begin(), o.losses.end(), [](double loss) { return std::isfinite(loss); });
+}
+
+// Layouts that are not exact still compute the same model, as long as it does not diverge.
+void check_close(const Outcome& a, const Outcome& b) {
+  REQUIRE(a.losses.size() == b.losses.size());
+  for (size_t i = 0; finite(a) && i < a.losses.size(); ++i)
+    CHECK(b.losses[i] == Approx(a.losses[i]).epsilon(1e-4).margin(1e-4));
+}
+
+void check_model(uint64_t seed, Counts& counts) {
+  const RandomModel model = random_model(seed, 4);
+  const std::vector<std::string> steps = {seed % 20 == 0 ? "train.steps=5" : "train.steps=3"};
+  INFO("seed " << seed << "\n" << model.yaml);
+  const Outcome one = train_text(model.yaml, steps);
+  INFO(one.messages);
+  REQUIRE(one.planned);
+  CHECK(one.lies == "");
+  ++counts.models;
+  counts.finite += finite(one);
+  for (const RandomLayout& layout : model.layouts) {
+    std::vector<std::string> overrides = layout.overrides;
+    overrides.push_back(steps[0]);
+    INFO(layout.overrides[0] << " " << layout.overrides[1]);
+    const Outcome split = train_text(model.yaml, overrides, machine_of(seed));
+    INFO(split.messages);
+    if (!split.planned) {
+      CHECK(split.messages != "");
+      ++counts.refused;
+      continue;
+    }
+    CHECK(split.lies == "");
+    if (split.exact_sums == split.sums) {
+      CHECK(difference(one, split) == "");
+      ++counts.exact;
+      continue;
+    }
+    ++counts.inexact;
+    CHECK(split.messages != "");
+    if (model.yaml.find("bf16") == std::string::npos)
+      check_close(one, split);
+    if (counts.inexact % 4 == 1)
+      CHECK(difference(split, train_text(model.yaml, overrides, machine_of(seed))) == "");
+  }
+}
+
+void check_models(uint64_t first, uint64_t last) {
+  Counts counts;
+  for (uint64_t seed = first; seed < last; ++seed)
+    check_model(seed, counts);
+  std::cout << counts.models << " models: " << counts.exact << " exact layouts, " << counts.inexact
+            << " not exact, " << counts.refused << " refused\n";
+  CHECK(counts.finite >= counts.models * 9 / 10);
+  CHECK(counts.exact >= 60);
+  CHECK(counts.inexact >= 10);
+}
+
+TEST_CASE("random models part 1", "[laws]") { check_models(0, 60); }
+TEST_CASE("random models part 2", "[laws]") { check_models(60, 120); }
+TEST_CASE("random models part 3", "[laws]") { check_models(120, 180); }
+TEST_CASE("random models part 4", "[laws]") { check_models(180, 240); }
+
+TEST_CASE("replay", "[.][replay]") {
+  const char* seed = std::getenv("MTF_SEED");
+  REQUIRE(seed);
+  Counts counts;
+  const RandomModel model = random_model(std::strtoull(seed, nullptr, 10), 4);
+  std::cout << model.yaml;
+  for (const RandomLayout& layout : model.layouts)
+    std::cout << "  --set '" << layout.overrides[0] << "' --set '" << layout.overrides[1] << "'\n" << std::flush;
+  check_model(std::strtoull(seed, nullptr, 10), counts);
+}
+
+}  // namespace
+}  // namespace mtf
