@@ -17,13 +17,21 @@ std::string run_directory(const Spec& spec) {
   return named ? spec.train->checkpoint.directory : "runs/" + spec.name;
 }
 
+void warn_of_passed_over(const Rank& rank, const std::string& reason) {
+  if (rank.first())
+    fmt::print(stderr, "mtf: warning: passed over a newer step: {}\n", reason);
+}
+
 void load_weights(const Rank& rank, Session& session, const Options& o, const Spec& spec) {
   const auto& list = session.plan().resident.list;
   const bool any = std::any_of(list.begin(), list.end(), [](const Persistent& p) { return p.value.storage == Storage::parameter; });
   if (!any)
     return;
   const std::string path = o.checkpoint.empty() ? run_directory(spec) : o.checkpoint;
-  load(session, Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size()), false);
+  const Checkpoint checkpoint = Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size());
+  for (const std::string& reason : checkpoint.passed_over())
+    warn_of_passed_over(rank, reason);
+  load(session, checkpoint, false);
 }
 
 namespace {

@@ -17,6 +17,9 @@ int run_job(const Options&, Job, int argc, char** argv,
 // The run directory of a spec: train.checkpoint.directory, or runs/NAME.
 std::string run_directory(const Spec&);
 
+// Says that a newer step than the one taken was damaged.
+void warn_of_passed_over(const Rank&, const std::string& reason);
+
 // Fills parameters, if there are any, from the checkpoint that --checkpoint names, else from the
 // newest of the run directory; each rank verifies its part.
 void load_weights(const Rank&, Session&, const Options&, const Spec&);

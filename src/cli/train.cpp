@@ -111,6 +111,7 @@ int train_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan)
   Listener listener;
   listener.step = [&](const StepReport& r) { progress.step(r); };
   listener.evaluated = [&](const EvalReport& r) { progress.evaluated(r); };
+  listener.passed_over = [&](const std::string& reason) { warn_of_passed_over(rank, reason); };
   listener.started = [&](int64_t step) {
     record.start(step);
     if (rank.first() && step > 0)

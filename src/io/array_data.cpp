@@ -88,7 +88,8 @@ void check_values(const NpyFile& file, DType dtype, int64_t low, int64_t high) {
       if (const int64_t v = integer_at(dtype, buffer.data(), i); v < low || v >= high)
         throw Failure(Exit::bad_input,
                       fmt::format("{}: row {}: {} is not in the range {} to {}", file.path(),
-                                  first + i / row_elements, v, low, high - 1));
+                                  first + i / row_elements, v,
+                                  low == INT32_MIN ? "up" : std::to_string(low), high - 1));
   }
 }
 

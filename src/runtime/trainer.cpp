@@ -43,6 +43,8 @@ class Trainer {
         const Checkpoint checkpoint = Checkpoint::open(job_.directory, c.rank(), c.size());
         load(session_, checkpoint, true);
         done = checkpoint.step();
+        for (const std::string& reason : checkpoint.passed_over())
+          listener_.passed_over(reason);
       });
     } else {
       session_["init"].run();

@@ -31,6 +31,7 @@ struct Listener {
   std::function<void(const StepReport&)> step = [](const StepReport&) {};
   std::function<void(const EvalReport&)> evaluated = [](const EvalReport&) {};
   std::function<void(int64_t step, const std::string& directory)> saved = [](int64_t, const std::string&) {};
+  std::function<void(const std::string& reason)> passed_over = [](const std::string&) {};  // a newer step, damaged
   std::function<void(int64_t step)> started = [](int64_t) {};  // after that step was loaded; 0: afresh
   std::function<bool()> stop = [] { return false; };  // asked on rank 0 after each step
 };
