@@ -1,3 +1,4 @@
+// Agreement over point-to-point messages: outcomes go to rank 0, its verdict comes back.
 #include "runtime/agreement.h"
 
 #include <algorithm>

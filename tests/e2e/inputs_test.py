@@ -209,8 +209,10 @@ class World(Case):
                     filler.write(bytes(4096))
             except OSError:
                 pass
-        process.communicate(timeout=30)
+        text = process.communicate(timeout=30)[1].decode()
         self.assertEqual(process.returncode, 5)
+        self.assertEqual(text.count("error: "), 1, text)
+        self.assertIn("No space left on device", text)
         run = RunDirectory(self.path("disk", "run"))
         self.assertIn(5, run.steps())
         self.assertEqual(run.tensors(5), before)
