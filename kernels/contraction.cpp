@@ -223,9 +223,11 @@ void check_terms(const KernelCall& call) {
     require(outer(term).blocks == outer(call.terms[0]).blocks &&
                 outer(term).kept == outer(call.terms[0]).kept,
             "terms with different outermost blocks");
-    for (size_t i = 1; i < term.reduced.size(); ++i)
-      require(term.reduced[i].kept.index < 0 || term.reduced[i - 1].kept.index >= 0,
-              "a kept block dim inside a folded one");
+    bool folded = false;  // a dim that is not cut has nothing to fold
+    for (const Reduced& r : term.reduced) {
+      require(r.kept.index < 0 || !folded, "a kept block dim inside a folded one");
+      folded = folded || (r.kept.index < 0 && r.blocks > 1);
+    }
     for (int input : {term.a, term.b})
       for (DimId dim : call.inputs[static_cast<size_t>(input)].dims) {
         const bool reduced = std::any_of(term.reduced.begin(), term.reduced.end(),
