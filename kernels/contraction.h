@@ -1,5 +1,5 @@
 // A product call with the names gone: three index spaces (batch, rows, columns) with the strides of
-// every operand, and the order of summation as a flat schedule of leaves (partitioning.md section 4).
+// every operand, and the order of summation as a flat schedule of leaves (docs/NUMERICS.md).
 // Kept block dims are batch dims here: each keeps its own sum.
 #pragma once
 

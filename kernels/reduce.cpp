@@ -1,5 +1,5 @@
 // reduce: sum, max or min of an elementwise body over named dims, in the order of additions that
-// partitioning.md 4.2 fixes: leaves of 16 chains, then a binary tree over each dim's blocks. The
+// docs/NUMERICS.md 2 fixes: leaves of 16 chains, then a binary tree over each dim's blocks. The
 // operands are walked as leaf after leaf; `width` kept elements that lie side by side are summed at
 // once, so that sums of rows (width 1) and of columns are one algorithm.
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The Graph: what is computed, on named dims, with every order of summation and every rounding
-// fixed (partitioning.md section 4) and no word about the mesh.
+// fixed (docs/NUMERICS.md) and no word about the mesh.
 #pragma once
 
 #include <optional>

@@ -39,7 +39,7 @@ struct WalkConflict {
   size_t dim = 0, other_dim = 0;      // positions in the walked dims
 };
 
-// The walk of language.md section 2: over the dims of a tensor or of an op's iteration space, hard
+// The walk of docs/LANGUAGE.md: over the dims of a tensor or of an op's iteration space, hard
 // axes in order of the rules, then soft ones. `dims[i]` may be a block dim, which follows the rule of
 // the dim it cuts and silently stays whole where an axis does not divide it. Returns the axes of each
 // dim, major to minor; conflicts are appended if asked for.

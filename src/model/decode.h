@@ -1,5 +1,5 @@
 // A forward graph -> the graph that computes only new positions along a dim T and keeps what later
-// positions need in caches. It follows from the roles of dims (language.md section 4); no model says
+// positions need in caches. It follows from the roles of dims (docs/LANGUAGE.md); no model says
 // anything about decoding.
 #pragma once
 

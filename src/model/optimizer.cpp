@@ -1,4 +1,4 @@
-// Optimizers as graph: the update of partitioning.md 4.8, each parameter in the scope of its path.
+// Optimizers as graph: the update of docs/NUMERICS.md 8, each parameter in the scope of its path.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -19,7 +19,7 @@ Graph init_graph(const Model& model, const Spec& spec, const Numerics& numerics)
 std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const Numerics& numerics,
                                       Diagnostics& diagnostics);
 
-// The optimizer (partitioning.md 4.8). Leaves: parameters, the gradients as accumulate_graph leaves
+// The optimizer (docs/NUMERICS.md 8). Leaves: parameters, the gradients as accumulate_graph leaves
 // them and optimizer state; scalar inputs "loss_count", "lr" and, for adam and adamw,
 // "one_minus_beta1_t" and "sqrt_one_minus_beta2_t", which the driver computes in f64 and rounds
 // once. Outputs "parameter:PATH" and "state:PATH/m" etc.; with `clip` also "gradient_norm", before

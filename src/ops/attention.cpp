@@ -1,4 +1,4 @@
-// Attention, defined by its steps (partitioning.md section 4.7): scores with the key dim in one
+// Attention, defined by its steps (docs/NUMERICS.md 7): scores with the key dim in one
 // chain, times 1 / sqrt(key), masked to -infinity by a true select, softmax, product with v. Saved are
 // the maximum and the sum of each row; the gradient recomputes the rest.
 #include <fmt/format.h>

@@ -9,7 +9,7 @@ namespace mtf {
 // use it and never look at their parts. Nodes are of Phase::backward and carry the origin of the
 // forward step; the final gradient of each value has Node::gradient_of set and the value's dtype
 // (f32 or f64 for parameters). Index -1 where no gradient flows.
-// Contributions to one value are added in order of use, products per block (partitioning.md 4.3).
+// Contributions to one value are added in order of use, products per block (docs/NUMERICS.md 3).
 std::vector<NodeId> differentiate(Builder&, NodeId sum, std::span<const NodeId> wrt);
 
 }  // namespace mtf

@@ -1,4 +1,4 @@
-// How many canonical blocks each summed dim is cut into (partitioning.md section 4.2). The counts
+// How many canonical blocks each summed dim is cut into (docs/NUMERICS.md 2). The counts
 // depend on sizes and `numerics.blocks` alone, never on a mesh.
 #pragma once
 

@@ -47,7 +47,7 @@ class Builder {
   NodeId leaf(std::string_view kind, std::string name, Type type);
   NodeId constant(double value, DType dtype);
 
-  // Sums with the blocks of partitioning.md 4.2 and their trees: what ops and gradients use.
+  // Sums with the blocks of docs/NUMERICS.md 2 and their trees: what ops and gradients use.
   // A product of two operands cast to the compute type, in f32 (f64). The summed dims are those of
   // the operands that are not kept, in order of first appearance; `one_chain` cuts none of them.
   NodeId einsum(NodeId a, NodeId b, std::vector<DimId> result_dims, bool one_chain = false);

@@ -1,5 +1,5 @@
 // Norms over named dims, in f32 (f64); saved are r = 1 / sqrt(variance + epsilon) and the mean u,
-// all else is recomputed in the gradient (partitioning.md section 4.7).
+// all else is recomputed in the gradient (docs/NUMERICS.md 7).
 #include "ops/families.h"
 #include "ops/formula.h"
 

@@ -1,4 +1,4 @@
-// The steps that softmax, attention and the losses share (partitioning.md section 4.7).
+// The steps that softmax, attention and the losses share (docs/NUMERICS.md 7).
 #pragma once
 
 #include "ops/formula.h"

@@ -1,5 +1,5 @@
 // Walks the Graph in order. Each op computes in the layout that the walk over its iteration space
-// gives; its operands are converted to that layout, its result rests as language.md section 2.2 says.
+// gives; its operands are converted to that layout, its result rests as docs/LANGUAGE.md says.
 #include "plan/partition.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Conversions between two layouts of one value: the cheapest sequence of collectives
-// (partitioning.md section 2).
+// (docs/COST_MODEL.md).
 #pragma once
 
 #include "plan/program.h"

@@ -1,4 +1,4 @@
-// How a split passes through a reshape (partitioning.md section 2).
+// How a split passes through a reshape (docs/COST_MODEL.md).
 #pragma once
 
 #include "plan/lower.h"

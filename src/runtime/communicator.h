@@ -1,6 +1,6 @@
 // What ranks send each other. Implementations: MPI, threads in one process, and a traced wrapper
 // that counts. All collectives are our own trees over send and receive, so that every implementation
-// sums in the same order (partitioning.md section 4.6): partners at distance 1, 2, 4, ..., the lower
+// sums in the same order (docs/NUMERICS.md 6): partners at distance 1, 2, 4, ..., the lower
 // position's operand on the left.
 #pragma once
 

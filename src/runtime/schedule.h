@@ -5,7 +5,7 @@
 
 namespace mtf {
 
-// The learning rate of step t (from 1) of `steps` (partitioning.md section 4.8).
+// The learning rate of step t (from 1) of `steps` (docs/NUMERICS.md 8).
 double learning_rate(const LearningRate&, int64_t t, int64_t steps);
 
 }  // namespace mtf

@@ -1,4 +1,4 @@
-// The oracle of the elementwise kernels: partitioning.md 4 as naive scalar code over multi-indices,
+// The oracle of the elementwise kernels: docs/NUMERICS.md as naive scalar code over multi-indices,
 // one element at a time. Values of every dtype are held as double, which represents each exactly.
 #pragma once
 

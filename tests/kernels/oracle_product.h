@@ -1,5 +1,5 @@
 // The definition of a product as scalar code: blocks, chains of fused multiply-adds, trees
-// (partitioning.md section 4). Slow, and independent of how the kernels work.
+// (docs/NUMERICS.md). Slow, and independent of how the kernels work.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The order and the rounding of gradients, as partitioning.md section 4.3 fixes them.
+// The order and the rounding of gradients, as docs/NUMERICS.md 3 fixes them.
 #include <catch2/catch.hpp>
 
 #include "ops/building.h"

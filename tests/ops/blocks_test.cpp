@@ -1,4 +1,4 @@
-// Block counts worked by hand from partitioning.md section 4.2.
+// Block counts worked by hand from docs/NUMERICS.md 2.
 #include "ops/blocks.h"
 
 #include <catch2/catch.hpp>
