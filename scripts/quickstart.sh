@@ -11,10 +11,10 @@ run() {  # prints a command as you would type it, then runs it
 
 say "Installing the packages that a build needs (nothing happens if they are here)"
 scripts/setup.sh
-say "Building a Release executable, build/mtf"
-run cmake -B build -G Ninja -DCMAKE_BUILD_TYPE=Release >build.log 2>&1 || { cat build.log; exit 1; }
-run cmake --build build --target mtf >>build.log 2>&1 || { tail -40 build.log; exit 1; }
-rm build.log
+say "Building a Release executable, build/mtf (minutes the first time; the log is build/quickstart.log)"
+mkdir -p build
+{ cmake -B build -G Ninja -DCMAKE_BUILD_TYPE=Release && cmake --build build --target mtf; } >build/quickstart.log 2>&1 ||
+  { tail -40 build/quickstart.log; exit 1; }
 export PATH="$PWD/build:$PATH"
 if [ "$(id -u)" -eq 0 ]; then  # Open MPI asks root for its word
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
