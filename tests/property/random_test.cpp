@@ -19,13 +19,18 @@ struct Counts {
   int exact = 0, inexact = 0, refused = 0;  // layouts
 };
 
-// Samples: every tenth model with two threads a rank, others on lesser instruction sets.
+// Samples: every tenth model with two threads a rank, others on lesser instruction sets, half of them
+// with the free parts of memory poisoned.
 Machine machine_of(uint64_t seed) {
+  Machine machine;
+  machine.poison = seed % 2 == 0;
   if (seed % 10 == 0)
-    return {2, best_isa()};
+    machine.threads = 2;
   if (seed % 10 == 1 && isa_available(Isa::avx2))
-    return {1, Isa::avx2};
-  return {1, seed % 10 == 2 ? Isa::portable : best_isa()};
+    machine.isa = Isa::avx2;
+  if (seed % 10 == 2)
+    machine.isa = Isa::portable;
+  return machine;
 }
 
 bool finite(const Outcome& o) {

@@ -61,7 +61,7 @@ const std::vector<Sets> lm_layouts = {
 TEST_CASE("lm_bytes.yaml is the same bits on every mesh") { check_layouts("specs/lm_bytes.yaml", small_lm, lm_layouts); }
 
 TEST_CASE("lm_bytes.yaml is the same bits with two threads a rank") {
-  check_layouts("specs/lm_bytes.yaml", small_lm, {lm_layouts[0], lm_layouts[6]}, {2, best_isa()});
+  check_layouts("specs/lm_bytes.yaml", small_lm, {lm_layouts[0], lm_layouts[6]}, {2, best_isa(), true});
 }
 
 TEST_CASE("lm_bytes.yaml is the same bits on every instruction set") {

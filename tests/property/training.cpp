@@ -8,6 +8,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "lifetimes.h"
 #include "plan/lower.h"
 #include "runtime/thread_communicator.h"
 #include "runtime/thread_pool.h"
@@ -16,10 +17,18 @@
 namespace mtf {
 namespace {
 
-// Counts what is allocated, and poisons nothing it does not own.
+// Counts what is allocated. With `poison` every kernel finds NaN in all bytes of the arena that hold
+// no value it may read. Kernels are prepared program by program, in the order of their instructions.
 class CountingBackend final : public Backend {
  public:
-  explicit CountingBackend(CpuBackend& inner) : inner_(inner) {}
+  CountingBackend(CpuBackend& inner, const Plan& plan, bool poison) : inner_(inner) {
+    for (const PlannedProgram& p : plan.programs) {
+      const std::vector<Stay> stays = arena_stays(p);
+      for (size_t i = 0; i < p.program.code.size(); ++i)
+        if (std::holds_alternative<Compute>(p.program.code[i].action))
+          dead_.push_back(poison ? dead_ranges(stays, static_cast<int>(i), plan.arena_bytes) : std::vector<Range>{});
+    }
+  }
   std::byte* allocate(int64_t bytes) override {
     allocated += bytes;
     return inner_.allocate(bytes);
@@ -27,14 +36,23 @@ class CountingBackend final : public Backend {
   void release(std::byte* p, int64_t bytes) override { inner_.release(p, bytes); }
   void upload(std::byte* device, std::span<const std::byte> host) override { inner_.upload(device, host); }
   void download(std::span<std::byte> host, const std::byte* device) override { inner_.download(host, device); }
-  Kernel prepare(const KernelCall& call) override { return inner_.prepare(call); }
+  Kernel prepare(const KernelCall& call) override {
+    return [this, kernel = inner_.prepare(call), dead = dead_[prepared_++]](const KernelRun& run) {
+      for (const Range& r : dead)
+        std::memset(arena + r.offset, 0xff, static_cast<size_t>(r.bytes));
+      kernel(run);
+    };
+  }
   Team& team() override { return inner_.team(); }
   double peak_flops() override { return inner_.peak_flops(); }
 
   int64_t allocated = 0;
+  std::byte* arena = nullptr;
 
  private:
   CpuBackend& inner_;
+  std::vector<std::vector<Range>> dead_;  // by compute instruction of all programs
+  size_t prepared_ = 0;
 };
 
 // Copies a rank's shard into the whole tensor.
@@ -87,9 +105,10 @@ class Run {
   void rank(Communicator& c) {
     ThreadPool pool(machine_.threads);
     CpuBackend cpu(pool.team(), machine_.isa);
-    CountingBackend backend(cpu);
+    CountingBackend backend(cpu, plan_, machine_.poison);
     const Feed feed(spec_, plan_, plan_.find("accumulate")->program, spec_.train->microbatches);
     Session session(plan_, backend, c);
+    backend.arena = session.device().arena();
     Listener listener;
     listener.step = [&](const StepReport& r) {
       if (c.rank() == 0)
@@ -136,6 +155,17 @@ class Run {
 
 }  // namespace
 
+Outcome train_plan(const Spec& spec, const Plan& plan, Machine machine) {
+  Outcome outcome;
+  outcome.planned = true;
+  for (const PlannedProgram& p : plan.programs) {
+    outcome.sums += p.program.sums;
+    outcome.exact_sums += p.program.exact_sums;
+  }
+  Run(spec, plan, machine, outcome).all();
+  return outcome;
+}
+
 Outcome train_in_threads(const std::string& path, const std::vector<std::string>& overrides, Machine machine) {
   Outcome outcome;
   Sources sources;
@@ -145,16 +175,10 @@ Outcome train_in_threads(const std::string& path, const std::vector<std::string>
     sets.push_back({text, 1});
   const Spec spec = read_spec(sources, path, sets, diagnostics);
   const std::optional<Plan> plan = make_plan(spec, sources, Job::train, diagnostics);
+  if (plan && !diagnostics.has_errors())
+    outcome = train_plan(spec, *plan, machine);
   for (const Diagnostic& d : diagnostics.all())
     outcome.messages += d.message + "\n";
-  if (!plan || diagnostics.has_errors())
-    return outcome;
-  outcome.planned = true;
-  for (const PlannedProgram& p : plan->programs) {
-    outcome.sums += p.program.sums;
-    outcome.exact_sums += p.program.exact_sums;
-  }
-  Run(spec, *plan, machine, outcome).all();
   return outcome;
 }
 

@@ -14,6 +14,7 @@ namespace mtf {
 struct Machine {
   int threads = 1;  // of each rank
   Isa isa = best_isa();
+  bool poison = false;  // NaN in every byte of the arena that no instruction may read any more
 };
 
 struct Outcome {
@@ -27,6 +28,7 @@ struct Outcome {
 
 // `overrides` as on the command line: "mesh={all: 4}". The spec is a path below the project.
 Outcome train_in_threads(const std::string& spec, const std::vector<std::string>& overrides, Machine = {});
+Outcome train_plan(const Spec&, const Plan&, Machine = {});
 Outcome train_text(const std::string& yaml, const std::vector<std::string>& overrides, Machine = {});
 
 // "" if losses and tensors are the same bits, else the first difference.
