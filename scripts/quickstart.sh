@@ -5,7 +5,9 @@ cd "$(dirname "$0")/.."
 
 say() { printf '\n== %s\n' "$1"; }
 run() {  # prints a command as you would type it, then runs it
-  printf '$ %s\n' "$*"
+  printf '$'
+  printf ' %q' "$@"
+  printf '\n'
   "$@"
 }
 
