@@ -90,8 +90,9 @@ class Attention {
 };
 
 NodeId build_attention(Builder& b, Operands operands, Attrs& attrs, std::vector<NodeId>& saved) {
+  const DimId named[] = {*attrs.get<DimId>("rows"), *attrs.get<DimId>("over"), *attrs.get<DimId>("key")};
   Attention attention(b, operands, attrs);
-  if (!attention.check())
+  if (!b.require_distinct(named) || !attention.check())
     return {};
   Expr x = attention.scores();
   Expr m = row_max(x, attention.over);

@@ -6,6 +6,7 @@ namespace mtf {
 namespace {
 
 constexpr int64_t longest_leaf = 256, shortest_leaf = 32;
+constexpr int64_t most_blocks = 65536;  // of one sum: kernels keep a number for each
 
 int64_t power_of_two_from(int64_t n) {
   int64_t p = 1;
@@ -27,6 +28,7 @@ int64_t cut(int64_t size, int64_t terms, int64_t least) {
 
 std::vector<int64_t> fixed_counts(Builder& b, std::span<const DimId> over) {
   std::vector<int64_t> fixed;
+  int64_t all = 1;
   for (DimId d : over) {
     const Dim& dim = b.graph[d];
     auto found = b.numerics.blocks_of.find(dim.name);
@@ -35,6 +37,12 @@ std::vector<int64_t> fixed_counts(Builder& b, std::span<const DimId> over) {
       b.error(Code::spec_range, fmt::format("numerics.blocks cuts {} into {} blocks, but {} does not "
                                             "divide {}={}", dim.name, n, n, dim.name, dim.size));
       n = 1;
+    }
+    all *= std::max<int64_t>(n, 1);
+    if (all > most_blocks) {
+      b.error(Code::spec_range, fmt::format("numerics.blocks cuts one sum into {} blocks; at most {} are possible", all,
+                                            most_blocks));
+      return std::vector<int64_t>(over.size(), 1);
     }
     fixed.push_back(n);
   }

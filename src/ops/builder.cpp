@@ -91,11 +91,38 @@ void Builder::read_parameters_in_compute_type(std::vector<NodeId>& operands) {
       id = cast(id, DType::bf16);
 }
 
+bool Builder::require_distinct(std::span<const DimId> dims) {
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (contains(dims.first(i), dims[i])) {
+      error(Code::model_attribute, fmt::format("'{}' is named twice; its dims must differ", graph[dims[i]].name));
+      return false;
+    }
+  return true;
+}
+
+// A tensor has each dim once and a size that 64 bits hold.
+bool Builder::check_shape(const Shape& shape) {
+  constexpr double most_elements = 1ull << 60;
+  double elements = 1;
+  for (size_t i = 0; i < shape.dims.size(); ++i) {
+    elements *= static_cast<double>(graph[shape.dims[i]].size);
+    if (contains(std::span(shape.dims).first(i), shape.dims[i])) {
+      error(Code::model_shape, fmt::format("'{}' stands twice in its result {}", graph[shape.dims[i]].name,
+                                           graph.show(shape)));
+      return false;
+    }
+  }
+  if (elements > most_elements)
+    error(Code::model_shape, fmt::format("its result {} has {:.3g} elements; at most 2^60 are possible",
+                                         graph.show(shape), elements));
+  return elements <= most_elements;
+}
+
 NodeId Builder::add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {
   if (op.kernel == "map" && operands.size() > 1)
     read_parameters_in_compute_type(operands);
   std::optional<Type> type = op.infer(*this, operands, attrs);
-  if (!type)
+  if (!type || !check_shape(type->shape))
     return {};
   graph.nodes.push_back({.op = &op,
                          .inputs = std::move(operands),
@@ -131,12 +158,24 @@ NodeId Builder::leaf(std::string_view kind, std::string name, Type type) {
                              : kind == "parameter" ? graph.parameters
                                                    : graph.states;
   NodeId id = add(kind, {}, {{{"dims", type.shape.dims}, {"dtype", type.dtype}, {"name", name}}});
-  list.push_back({std::move(name), id});
+  if (id.index >= 0)
+    list.push_back({std::move(name), id});
   return id;
 }
 
 NodeId Builder::constant(double value, DType dtype) {
   return add("constant", {}, {{{"immediate", value}, {"dtype", dtype}}});
+}
+
+NodeId Builder::counted_examples(NodeId x) {
+  if (!padded || batch.index < 0 || !shape(x).has(batch))
+    return {};
+  constexpr std::string_view name = "driver:valid_examples";
+  const auto there = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                  [&](const Named& in) { return in.name == name; });
+  const NodeId valid = there != graph.inputs.end() ? there->node
+                                                   : leaf("input", std::string(name), {{}, DType::i32});
+  return add("less", {add("iota", {}, {{{"over", batch}}}), valid});
 }
 
 NodeId Builder::cast(NodeId x, DType to) {

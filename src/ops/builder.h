@@ -31,6 +31,7 @@ class Builder {
   int32_t composite = -1;        // the outermost composite being built
   DimId batch;                   // summing it away by default is worth a warning; index -1: none
   bool training = true;          // false: dropout is the identity
+  bool padded = false;           // examples from "driver:valid_examples" on do not count
   int64_t seed = 0;              // of random ops
   NodeId step;                   // i32 scalar that random ops depend on; index -1: none
 
@@ -46,6 +47,9 @@ class Builder {
   // Leaves. `kind` is "input", "parameter" or "state"; the name is unique among its kind.
   NodeId leaf(std::string_view kind, std::string name, Type type);
   NodeId constant(double value, DType dtype);
+
+  // Bools over the batch dim: does the example count? Index -1 if x lacks that dim, or if all do.
+  NodeId counted_examples(NodeId x);
 
   // Sums with the blocks of docs/NUMERICS.md 2 and their trees: what ops and gradients use.
   // A product of two operands cast to the compute type, in f32 (f64). The summed dims are those of
@@ -64,11 +68,14 @@ class Builder {
   void error(Code code, const std::string& message);
   // Reports each dim that x lacks; true if it has them all.
   bool require_dims(NodeId x, std::span<const DimId> dims);
+  // Reports a dim that stands twice; true if none does.
+  bool require_distinct(std::span<const DimId> dims);
 
  private:
   const OpDef* op_ = nullptr;  // what the spec wrote, for messages
 
   bool check_call(const OpDef& op, const std::vector<NodeId>& operands, const Attrs& attrs);
+  bool check_shape(const Shape& shape);
   NodeId add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
   NodeId add_composite(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
   void read_parameters_in_compute_type(std::vector<NodeId>& operands);

@@ -71,7 +71,7 @@ NodeId build_rope(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
     return {};
   }
   const DimId needed[] = {rows, key};
-  if (!b.require_dims(x[0], needed) || !require_even(b, key))
+  if (!b.require_dims(x[0], needed) || !b.require_distinct(needed) || !require_even(b, key))
     return {};
   return cast(turned(Expr(b, x[0]), attrs, 1), b.dtype(x[0]));
 }

@@ -75,7 +75,7 @@ std::optional<Type> infer_same(Builder& b, Operands x, Attrs&) { return b[x[0]].
 std::optional<Type> infer_reshape(Builder& b, Operands x, Attrs& attrs) {
   const Dims all = b.shape(x[0]).dims;
   const Dims from = attrs.get_or("from", all), to = *attrs.get<Dims>("to");
-  if (!b.require_dims(x[0], from))
+  if (!b.require_dims(x[0], from) || !b.require_distinct(from))
     return std::nullopt;
   if (b.graph.elements({from}) != b.graph.elements({to})) {
     b.error(Code::model_shape, fmt::format("{} has {} elements, {} has {}", b.graph.show({from}),
@@ -117,7 +117,7 @@ bool require_range(Builder& b, bool fits, std::string_view what, DimId outer, Di
 std::optional<Type> infer_slice(Builder& b, Operands x, Attrs& attrs) {
   const DimId over = *attrs.get<DimId>("over"), to = *attrs.get<DimId>("to");
   const int64_t start = attrs.get_or<int64_t>("start", 0);
-  bool fits = start >= 0 && start + size(b, to) <= size(b, over);
+  bool fits = start >= 0 && start <= size(b, over) - size(b, to);
   if (!b.require_dims(x[0], {&over, 1}) || (over != to && !require_absent(b, x[0], to)) ||
       !require_range(b, fits, "does not lie in", over, to, start))
     return std::nullopt;
@@ -137,7 +137,7 @@ Gradients gradient_slice(const GradientArgs& g) {
 std::optional<Type> infer_pad(Builder& b, Operands x, Attrs& attrs) {
   const DimId over = *attrs.get<DimId>("over"), to = *attrs.get<DimId>("to");
   const int64_t before = attrs.get_or<int64_t>("before", 0);
-  bool fits = before >= 0 && before + size(b, over) <= size(b, to);
+  bool fits = before >= 0 && before <= size(b, to) - size(b, over);
   if (!b.require_dims(x[0], {&over, 1}) || (over != to && !require_absent(b, x[0], to)) ||
       !require_range(b, fits, "does not fit in", to, over, before))
     return std::nullopt;

@@ -92,6 +92,34 @@ TEST_CASE("lm_blocks.yaml is the same bits as lm_bytes.yaml") {
   CHECK(difference(library, blocks) == "");
 }
 
+TEST_CASE("a reshape that uses a dim on both sides is the same bits on every mesh") {
+  const std::string spec = R"(
+mtf: 1
+name: reshaped
+dims: {batch: 8, heads: 4, d_head: 8}
+mesh: {p: 2}
+layout: {heads: p}
+model:
+  inputs: {x: {dims: [batch, heads, d_head]}, y: {dims: [batch, d_head, heads]}}
+  params: {w: {dims: [heads, d_head], init: {normal: 1}}}
+  steps:
+    - s: {multiply: [x, w]}
+    - t: {reshape: s, from: [heads, d_head], to: [d_head, heads]}
+    - loss: {mean_squared_error: [t, y]}
+  loss: loss
+data: {synthetic: {x: {normal: 1.0}, y: {normal: 1.0}}}
+train: {steps: 3, optimizer: {sgd: {learning_rate: 0.1}}, seed: 1}
+)";
+  const Outcome one = train_text(spec, {"mesh={one: 1}", "layout={}"});
+  for (const char* layout : {"layout={heads: p}", "layout={d_head: p}"}) {
+    const Outcome split = train_text(spec, {layout});
+    INFO(split.messages);
+    REQUIRE(split.planned);
+    CHECK(split.lies == "");
+    CHECK(difference(one, split) == "");
+  }
+}
+
 TEST_CASE("bf16 computes the same bits on every mesh") {
   check_layouts("specs/lm_bytes.yaml", with(small_lm, {"numerics={compute: bf16}", "train.steps=3"}),
                 {lm_layouts[0], lm_layouts[1], lm_layouts[6]});
