@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t most_steps = 48;    // of one body: its registers stay in the L1 cache
 constexpr size_t most_operands = 24;
+constexpr size_t most_members = 16;  // each may leave a result, and a map kernel has at most 16
 constexpr size_t reach = 24;         // instructions a map may wait for others to join
 
 Compute* compute(Instruction& i) { return std::get_if<Compute>(&i.action); }
@@ -200,7 +201,7 @@ class Clusters {
     const bool related = std::any_of(map.inputs.begin(), map.inputs.end(), [&](ValueId v) {
       return cluster.joiner.makes(v) || (cluster.joiner.reads(v) && !p_[v].type.shape.dims.empty());
     });
-    return same_space && related && cluster.joiner.steps() < most_steps &&
+    return same_space && related && cluster.joiner.steps() < most_steps && cluster.members.size() < most_members &&
            cluster.joiner.operands().size() + map.inputs.size() <= most_operands && !reads_renamed(map, cluster);
   }
 
