@@ -25,7 +25,7 @@ Stride stride_of(const View& view, DimId dim) {
   int64_t stride = 1;
   for (size_t i = view.dims.size(); i-- > 0;) {
     if (view.dims[i] == dim)
-      return {view.size[i], view.size[i] == 1 ? 0 : stride, true};
+      return {view.size[i], view.size[i] == 1 ? 0 : view.stride.empty() ? stride : view.stride[i], true};
     stride *= view.size[i];
   }
   return {};

@@ -22,6 +22,7 @@ constexpr Row rows[] = {
     {"map", prepare_map},
     {"reduce", prepare_reduce},
     {"tree_sum", prepare_tree_sum},
+    {"tiled", prepare_tiled},
     {"gather", any_isa<prepare_gather>},
     {"scatter_add", any_isa<prepare_scatter_add>},
     {"argmax", any_isa<prepare_arg_reduce>},

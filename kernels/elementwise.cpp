@@ -38,7 +38,7 @@ int64_t stride_of(const View& view, DimId dim) {
   int64_t stride = 1;
   for (size_t i = view.dims.size(); i-- > 0; stride *= view.size[i])
     if (view.dims[i] == dim)
-      return stride;
+      return view.stride.empty() ? stride : view.stride[i];
   return 0;
 }
 

@@ -72,14 +72,16 @@ struct Attrs {
   }
 };
 
-// One operand or result of a kernel: the shard that lies on this device, dense and row-major in the
-// order of `dims` (storage order; a dim's meaning is its id, never its position).
+// One operand or result of a kernel: the shard that lies on this device, row-major in the order of
+// `dims` (storage order; a dim's meaning is its id, never its position). Dense but for the operands
+// of a part of a tiled call, which are pieces of larger arrays.
 struct View {
   DType dtype = DType::f32;
   std::vector<DimId> dims;
   std::vector<int64_t> size;    // local size of each dim
   std::vector<int64_t> origin;  // global index of the first local element, by dim
   std::vector<int64_t> whole;   // logical (unsplit) size, by dim
+  std::vector<int64_t> stride;  // elements from one index to the next, by dim; empty: dense
 };
 
 // One summed dim of a kernel, in the order of summation (first = outermost = major).
@@ -87,7 +89,7 @@ struct View {
 // (b+1)*size/blocks)). If `kept` names a dim, the result has that dim, of local size `blocks`, one
 // entry a block; otherwise the blocks are folded in the kernel by the binary tree over the block
 // index, padded with -0.0 to a power of two. Inner dims are folded before outer ones, so kept ones
-// come first. (partitioning.md section 4.)
+// come first. (docs/NUMERICS.md.)
 struct Reduced {
   DimId dim;
   int64_t blocks = 1;
@@ -124,6 +126,13 @@ struct Body {
   std::vector<int> results;  // register of each result (map) or of the one value reduced (reduce)
 };
 
+// How much of a dim a tile of a tiled call has; divides the dim's local size.
+struct TileDim {
+  DimId dim;
+  int64_t size;
+};
+struct TiledPart;
+
 // Everything known of a kernel before its first run. `kernel` names a row of the kernel table:
 // "product", "map", "reduce", ...; cpu_table.cpp lists them with the fields each one reads.
 struct KernelCall {
@@ -133,6 +142,21 @@ struct KernelCall {
   std::vector<Term> terms;       // product, scatter_add
   std::vector<Reduced> reduced;  // reduce, tree_sum
   Body body;                     // map; prologue of reduce; epilogue of product
+
+  // tiled: the parts run one after the other on a tile, then on the next. Inner values exist for one
+  // tile only, at inner_at in a thread's workspace; all results have all dims of `tile`.
+  std::vector<TileDim> tile;
+  std::vector<View> inner;
+  std::vector<int64_t> inner_at;
+  int64_t workspace_bytes = 0;
+  std::vector<TiledPart> parts;
+};
+
+// A kernel within a tiled call (product, map or reduce), without its views. Its operands are numbers
+// of values of that call: inputs, then results, then inner ones.
+struct TiledPart {
+  KernelCall call;
+  std::vector<int> inputs, results;
 };
 
 // A task of a parallel loop, by reference: a call of run() allocates nothing for it.
@@ -164,7 +188,8 @@ inline constexpr int64_t scratch_bytes_per_thread = int64_t{4} << 20;
 struct KernelRun {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> results;
-  std::span<std::byte> scratch;  // team.size * scratch_bytes_per_thread, 64-byte aligned
+  // 64-byte aligned: team.size * scratch_bytes_per_thread, then team.size * call.workspace_bytes.
+  std::span<std::byte> scratch;
   Team& team;
 };
 

@@ -11,6 +11,8 @@ Kernel prepare_map(const KernelCall&, Isa);
 Kernel prepare_reduce(const KernelCall&, Isa);
 Kernel prepare_tree_sum(const KernelCall&, Isa);
 
+Kernel prepare_tiled(const KernelCall&, Isa);   // of the kernels above
+
 Kernel prepare_gather(const KernelCall&);
 Kernel prepare_scatter_add(const KernelCall&);
 Kernel prepare_arg_reduce(const KernelCall&);   // argmax, argmin
