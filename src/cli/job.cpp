@@ -24,11 +24,14 @@ void warn_of_passed_over(const Rank& rank, const std::string& reason) {
 
 void load_weights(const Rank& rank, Session& session, const Options& o, const Spec& spec) {
   const auto& list = session.plan().resident.list;
-  const bool any = std::any_of(list.begin(), list.end(), [](const Persistent& p) { return p.value.storage == Storage::parameter; });
+  const bool any = std::any_of(list.begin(), list.end(), [](const Persistent& p) {
+    return p.value.storage == Storage::parameter;
+  });
   if (!any)
     return;
   const std::string path = o.checkpoint.empty() ? run_directory(spec) : o.checkpoint;
-  const Checkpoint checkpoint = Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size());
+  const Checkpoint checkpoint =
+      Checkpoint::open(path, rank.communicator->rank(), rank.communicator->size());
   for (const std::string& reason : checkpoint.passed_over())
     warn_of_passed_over(rank, reason);
   load(session, checkpoint, false);
@@ -36,11 +39,14 @@ void load_weights(const Rank& rank, Session& session, const Options& o, const Sp
 
 namespace {
 
-// Inference and evaluation give the same bits on any mesh, so one process does the work of all ranks.
+// Inference and evaluation give the same bits on any mesh, so one process does the work of all
+// ranks.
 void take_every_axis_as_one(Spec& spec, Job job) {
   const Mesh& mesh = job == Job::infer ? spec.infer.mesh : spec.mesh;
   if (mesh.ranks() > 1)
-    fmt::print(stderr, "mtf: note: one process was started, so the mesh {} is taken as one rank; results are the same\n",
+    fmt::print(stderr,
+               "mtf: note: one process was started, so the mesh {} is taken as one rank; results "
+               "are the same\n",
                mesh.to_string());
   spec.mesh = spec.infer.mesh = {};
   const int64_t gather_limit = spec.layout.gather_limit;
@@ -60,8 +66,19 @@ int run_job(const Options& o, Job job, int argc, char** argv,
   if (job != Job::train && !o.local && !launch().under_mpirun)
     take_every_axis_as_one(spec, job);
   if (job == Job::train && !spec.train && !diagnostics.has_errors())
-    diagnostics.add({Code::spec_missing_key, "this spec has no `train:`, so there is nothing to train", spec.span("name"),
-                     {}, "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});
+    diagnostics.add(
+        {Code::spec_missing_key,
+         "this spec has no `train:`, so there is nothing to train",
+         spec.span("name"),
+         {},
+         "add for example `train: {steps: 100, optimizer: {sgd: {learning_rate: 0.1}}}`"});
+  if (job == Job::eval && spec.data && !spec.data->holds_out())
+    diagnostics.add({Code::data_no_held_out,
+                     "nothing is held out, so there is nothing to evaluate",
+                     spec.span("data"),
+                     {},
+                     "give `data:` a share `validation:` of text or arrays",
+                     Severity::error});
   if (spec.buildable)
     check_ranks(o, job == Job::infer ? spec.infer.mesh : spec.mesh, spec.span("mesh"), diagnostics);
   const std::optional<Plan> plan = make_plan(spec, sources, job, diagnostics);

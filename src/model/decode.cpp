@@ -28,8 +28,8 @@ class Decoder {
     if (time_.index < 0 || wanted.index < 0)
       return std::nullopt;
     find_past_dims();
-    position_ = scalar("position");
-    count_ = scalar("count");
+    position_ = scalar("driver:position");
+    count_ = scalar("driver:count");
     mark(wanted);
     copied_.resize(forward_.nodes.size());
     for (int32_t i = 0; i <= wanted.index && good_; ++i)

@@ -16,8 +16,8 @@ struct DecodeOptions {
   int64_t positions = 1;   // new positions of one run
 };
 
-// Scalar inputs of the result: "position" (i32), the first new position, and "count" (i32), how many
-// of the new positions are real; caches are states named "cache:STEP". Its one output keeps the name.
+// Scalar inputs of the result: "driver:position" (i32), the first new position, and "driver:count"
+// (i32), how many of the new positions are real; caches are states named "cache:STEP". Its one output keeps the name.
 // nullopt after a diagnostic that names the op which mixes positions in a way that cannot be decoded.
 std::optional<Graph> decode_graph(const Graph& forward, const DecodeOptions&, Diagnostics&);
 

@@ -24,6 +24,7 @@ Interpreter::Interpreter(const Spec& spec, Sources& sources, const Numerics& num
       dims_(spec, options.microbatches, model_.graph, found_),
       files_(sources, found_) {
   builder_.training = options.training;
+  builder_.padded = options.padded;
   builder_.seed = spec.train ? spec.train->seed : 1;
 }
 
@@ -290,6 +291,9 @@ void Interpreter::name_results(Frame& frame) {
   graph.loss_sum = graph.loss_count = {};  // of the last loss op, which need not be the loss
   if (const YamlNode* outputs = frame.body.find("outputs"))
     for (const auto& [key, value] : outputs->entries) {
+      if (!is_name(key.text))
+        report(Code::model_step, key.span,
+               fmt::format("'{}' is no name: letters, digits and _", key.text));
       NodeId node = node_of(read(frame, value), value.span);
       if (node.index >= 0)
         graph.outputs.push_back({key.text, node});

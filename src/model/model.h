@@ -34,6 +34,7 @@ Numerics numerics_of(const NumericsSpec&);
 struct BuildOptions {
   int64_t microbatches = 1;  // must divide the batch: the graph is that of one microbatch
   bool training = true;      // false: dropout is the identity
+  bool padded = false;       // the batch may end in padding, which losses do not count
 };
 
 // All mistakes of the model are reported in one go; nullopt if there is one, or if the spec's dims

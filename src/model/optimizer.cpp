@@ -23,11 +23,11 @@ class Update {
 
   Graph run() {
     const Kind kind = train_.optimizer.kind;
-    Expr count = scalar("loss_count");
-    rate_ = scalar("lr");
+    Expr count = scalar("driver:loss_count");
+    rate_ = scalar("driver:lr");
     if (kind == Kind::adam || kind == Kind::adamw) {
-      correction1_ = scalar("one_minus_beta1_t");
-      correction2_ = scalar("sqrt_one_minus_beta2_t");
+      correction1_ = scalar("driver:one_minus_beta1_t");
+      correction2_ = scalar("driver:sqrt_one_minus_beta2_t");
     }
     read_gradients(count);
     if (train_.clip_global_norm)
@@ -83,7 +83,7 @@ class Update {
       return;
     Expr norm = apply("sqrt", expr(total));
     Expr factor = minimum(norm.constant(most) / norm, 1);
-    graph_.outputs.push_back({"gradient_norm", norm});
+    graph_.outputs.push_back({"driver:gradient_norm", norm});
     for (Trained& t : trained_) {
       b_.origin = t.origin;
       t.gradient = expr(t.gradient) * factor;

@@ -52,13 +52,38 @@ bool microbatches_divide(const Spec& spec, Diagnostics& diagnostics) {
   return false;
 }
 
+// A microbatch has a part of the batch, so a parameter may not depend on the batch's size. False
+// after a diagnostic.
+bool parameters_are_whole(const Spec& spec, const Model& model, Diagnostics& diagnostics) {
+  Diagnostics known;
+  DimTable whole(known);
+  for (const DimSpec& dim : spec.dims)
+    whole.add(dim);
+  bool good = true;
+  for (const Parameter& p : model.parameters)
+    for (DimId d : model.graph[p.node].type.shape.dims) {
+      const Dim& dim = model.graph[d];
+      if (!whole.find(dim.name) || whole.size(dim.name, {}) == dim.size)
+        continue;
+      good = false;
+      diagnostics.add({Code::train_batch_parameter,
+                       fmt::format("'{}' of parameter '{}' depends on the size of the batch, of which each of "
+                                   "{} microbatches has a part",
+                                   dim.name, p.path, spec.train->microbatches),
+                       p.span,
+                       {},
+                       "leave out `train.microbatches`, or give the parameter other dims"});
+    }
+  return good;
+}
+
 void name_loss(Builder& b) {
   Graph& g = b.graph;
-  g.outputs.push_back({"loss_sum", g.loss_sum});
+  g.outputs.push_back({"driver:loss_sum", g.loss_sum});
   NodeId count = g.loss_count;
   if (count.index < 0)
     count = b.constant(1, b.numerics.statistics());
-  g.outputs.push_back({"loss_count", count});
+  g.outputs.push_back({"driver:loss_count", count});
 }
 
 // What a gradient is accumulated as: the folded sum, or the operand of its last tree, which keeps
@@ -79,6 +104,30 @@ void output_gradient(Builder& b, const Parameter& p, NodeId gradient, const Trai
       b.graph[id].gradient_of = p.node;
   }
   b.graph.outputs.push_back({std::move(name), gradient});
+}
+
+// The label that a loss of these labels ignores besides those below 0; -1: none.
+int64_t ignored_label(const Graph& g, NodeId labels) {
+  for (const Composite& c : g.composites)
+    if (c.op->name == "cross_entropy" && c.inputs[1] == labels)
+      return c.attrs.get_or<int64_t>("ignore", -1);
+  return -1;
+}
+
+// Counts where a guess equals the labels, and how many labels there are.
+void compare(Builder& b, NodeId guess, NodeId label) {
+  const Expr labels(b, label);
+  Expr same = equal(Expr(b, guess), labels);
+  const Shape shape = same.shape();
+  Expr counted = labels.dtype() == DType::i32
+                     ? valid_labels(labels, ignored_label(b.graph, label))
+                     : equal(labels, labels);  // NaN is no label
+  if (const Expr examples(b, b.counted_examples(same)); examples)
+    counted = both(counted, examples);
+  counted = {b, b.broadcast(counted, shape)};
+  auto count = [&](Expr x) { return sum(wide(x), shape.dims); };
+  b.graph.outputs.push_back({"driver:correct", count(both(same, counted))});
+  b.graph.outputs.push_back({"driver:correct_count", count(counted)});
 }
 
 }  // namespace
@@ -110,7 +159,7 @@ std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const 
     return std::nullopt;
   std::optional<Model> model =
       build_model(spec, sources, numerics, diagnostics, {train.microbatches, true});
-  if (!model)
+  if (!model || (train.microbatches > 1 && !parameters_are_whole(spec, *model, diagnostics)))
     return std::nullopt;
   Graph& g = model->graph;
   if (g.loss_sum.index < 0) {
@@ -153,11 +202,13 @@ std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const 
 
 std::optional<Graph> eval_graph(const Spec& spec, Sources& sources, const Numerics& numerics,
                                 Diagnostics& diagnostics) {
-  std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, {1, false});
+  std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, {1, false, true});
   if (!model)
     return std::nullopt;
   Graph& g = model->graph;
   Builder b(g, numerics, diagnostics);
+  b.padded = true;
+  b.batch = g.find_dim(spec.data ? spec.data->batch : "batch");
   const std::vector<Named> outputs = g.outputs;
   if (g.loss_sum.index >= 0)
     name_loss(b);
@@ -167,8 +218,7 @@ std::optional<Graph> eval_graph(const Spec& spec, Sources& sources, const Numeri
     if (label == g.inputs.end())
       continue;
     b.origin = g[output.node].origin;
-    Expr same = equal(Expr(b, output.node), Expr(b, label->node));
-    g.outputs.push_back({"correct", sum(wide(same), same.shape().dims)});
+    compare(b, output.node, label->node);
     break;
   }
   return std::move(g);

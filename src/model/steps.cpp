@@ -164,7 +164,7 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   if (!attrs || !known)
     return {};
   if (op.random && options_.training && builder_.step.index < 0)
-    builder_.step = builder_.leaf("input", "step", {{}, DType::i32});
+    builder_.step = builder_.leaf("input", "driver:step", {{}, DType::i32});
   Value result;
   result.node = builder_.add(op, nodes, std::move(*attrs));
   if (op.name != "einsum" || result.node.index < 0)

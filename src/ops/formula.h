@@ -10,6 +10,7 @@ class Expr {
  public:
   Expr(Builder& b, NodeId id) : b_(&b), id_(id) {}
   operator NodeId() const { return id_; }  // NOLINT: an Expr stands for its node
+  explicit operator bool() const { return id_.index >= 0; }
 
   Builder& builder() const { return *b_; }
   DType dtype() const { return b_->dtype(id_); }
@@ -53,6 +54,13 @@ inline Expr equal(Expr x, Expr y) { return apply("equal", x, y); }
 inline Expr less(Expr x, double c) { return less(x, x.constant(c)); }
 inline Expr greater_equal(Expr x, double c) { return greater_equal(x, x.constant(c)); }
 inline Expr both(Expr x, Expr y) { return apply("logical_and", x, y); }
+// Labels that count: from 0 on, without the one to be ignored, if that is not negative.
+inline Expr valid_labels(Expr labels, int64_t ignore) {
+  const Expr given = greater_equal(labels, 0.0);
+  if (ignore < 0)
+    return given;
+  return both(given, apply("not_equal", labels, labels.constant(static_cast<double>(ignore))));
+}
 inline Expr where(Expr condition, Expr x, Expr y) {
   return {x.builder(), x.builder().add("where", {condition, x, y})};
 }

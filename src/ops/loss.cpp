@@ -21,8 +21,20 @@ NodeId quotient(Builder& b, NodeId sum, NodeId count, Saved& saved) {
   return b.add("divide", {sum, count});
 }
 
-NodeId element_count(Builder& b, const Dims& dims) {
-  return b.constant(static_cast<double>(b.graph.elements({dims})), b.numerics.statistics());
+// The sum over all dims of x, without the examples that do not count.
+Expr counted_sum(Expr x) {
+  const Expr counted(x.builder(), x.builder().counted_examples(x));
+  return sum(counted ? where(counted, x, 0.0) : x, x.shape().dims);
+}
+
+// How many elements of x's dims, `without` left out, that sum is over.
+NodeId element_count(Builder& b, NodeId x, std::span<const DimId> without = {}) {
+  const Dims dims = dims_without(b.shape(x).dims, without);
+  const auto all = static_cast<double>(b.graph.elements({dims}));
+  const Expr counted(b, b.counted_examples(x));
+  if (!counted)
+    return b.constant(all, b.numerics.statistics());
+  return sum(wide(counted), {b.batch}) * (all / static_cast<double>(b.graph[b.batch].size));
 }
 
 // ---- cross_entropy: [logits, labels], labels i32 ids or a distribution over the vocabulary -------
@@ -38,10 +50,9 @@ struct CrossEntropy {
 
   // Labels below 0 and the ignored one are not counted.
   Expr valid() const {
-    Expr counted = greater_equal(labels, 0.0);
-    if (ignore < 0)
-      return counted;
-    return both(counted, apply("not_equal", labels, labels.constant(static_cast<double>(ignore))));
+    const Expr given = valid_labels(labels, ignore);
+    const Expr counted(b, b.counted_examples(labels));
+    return counted ? both(given, counted) : given;
   }
 
   // What logits of a token are to be drawn to: 1 at the label, smoothed over the vocabulary.
@@ -109,9 +120,8 @@ NodeId build_cross_entropy_sum(Builder& b, Operands operands, Attrs& attrs, Save
   Expr s = sum(exp(loss.x - m), {loss.vocab});
   saved = {m, s};
   Expr token = loss.loss(m, s);
-  if (loss.has_ids())
-    token = where(loss.valid(), token, 0.0);
-  return sum(token, token.shape().dims);
+  return loss.has_ids() ? sum(where(loss.valid(), token, 0.0), token.shape().dims)
+                        : counted_sum(token);
 }
 
 Gradients gradient_cross_entropy_sum(const GradientArgs& g) {
@@ -128,7 +138,7 @@ NodeId build_cross_entropy(Builder& b, Operands operands, Attrs& attrs, Saved& s
   CrossEntropy loss(b, operands, attrs);
   NodeId count = loss.has_ids()
                      ? NodeId(sum(cast(loss.valid(), loss.x.dtype()), loss.labels.shape().dims))
-                     : element_count(b, dims_without(b.shape(operands[0]).dims, {&loss.vocab, 1}));
+                     : element_count(b, operands[0], {&loss.vocab, 1});
   return quotient(b, total, count, saved);
 }
 
@@ -148,8 +158,7 @@ NodeId build_mean_squared_error(Builder& b, Operands x, Attrs&, Saved& saved) {
   if (!require_same_dims(b, x))
     return {};
   Expr difference = wide(Expr(b, x[0])) - wide(Expr(b, x[1]));
-  Expr total = sum(difference * difference, b.shape(x[0]).dims);
-  return quotient(b, total, element_count(b, b.shape(x[0]).dims), saved);
+  return quotient(b, counted_sum(difference * difference), element_count(b, x[0]), saved);
 }
 
 // softplus(x) - x t, which is -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)).
@@ -157,8 +166,8 @@ NodeId build_sigmoid_cross_entropy(Builder& b, Operands operands, Attrs&, Saved&
   if (!require_same_dims(b, operands))
     return {};
   Expr x = wide(Expr(b, operands[0])), t = wide(Expr(b, operands[1]));
-  Expr total = sum(apply("softplus", x) - x * t, b.shape(operands[0]).dims);
-  return quotient(b, total, element_count(b, b.shape(operands[0]).dims), saved);
+  Expr total = counted_sum(apply("softplus", x) - x * t);
+  return quotient(b, total, element_count(b, operands[0]), saved);
 }
 
 }  // namespace

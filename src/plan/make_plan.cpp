@@ -39,24 +39,39 @@ bool eval_phase(const Spec& spec, Sources& sources, const Numerics& numerics, Di
   return eval.has_value();
 }
 
-// Inputs that a gather reads as indices. Negative labels are allowed where a loss picks by them: the
-// picked operand then has all dims of the indices.
-std::vector<IdRange> id_ranges(const Graph& graph) {
+// The input whose values these are, under other dim names or in another dtype; null: none.
+const Node* input_behind(const Graph& graph, NodeId id) {
+  while (graph[id].op->name_only || graph[id].op->name == "cast")
+    id = graph[id].inputs[0];
+  const Node& node = graph[id];
+  return node.op->name == "input" && !is_float(node.type.dtype) ? &node : nullptr;
+}
+
+// Inputs that a gather of any phase reads as indices. Negative labels are allowed where a loss picks
+// by them: the picked operand then has all dims of the indices.
+std::vector<IdRange> id_ranges(const Phases& phases) {
   std::vector<IdRange> out;
-  for (const Node& node : graph.nodes) {
-    if (node.op->kernel != "gather")
-      continue;
-    const Node& ids = graph[node.inputs[1]];
-    const auto* name = ids.attrs.get<std::string>("name");
-    const auto* over = node.attrs.get<DimId>("over");
-    if (ids.op->name != "input" || !name || !over)
-      continue;
-    const Shape& picked = graph[node.inputs[0]].type.shape;
-    bool pick = !ids.type.shape.dims.empty();
-    for (DimId d : ids.type.shape.dims)
-      pick = pick && picked.has(d);
-    out.push_back({*name, pick ? INT32_MIN : 0, graph[*over].size});
-  }
+  auto note = [&](const std::string& input, int64_t low, int64_t high) {
+    for (IdRange& known : out)
+      if (known.input == input) {
+        known.low = std::max(known.low, low);
+        known.high = std::min(known.high, high);
+        return;
+      }
+    out.push_back({input, low, high});
+  };
+  for (const PhaseGraph& phase : phases)
+    for (const Node& node : phase.graph.nodes) {
+      const Node* input = node.op->kernel == "gather" ? input_behind(phase.graph, node.inputs[1]) : nullptr;
+      if (!input)
+        continue;
+      const Shape& picked = phase.graph[node.inputs[0]].type.shape;
+      const Shape& ids = phase.graph[node.inputs[1]].type.shape;
+      const bool pick = !ids.dims.empty() && std::all_of(ids.dims.begin(), ids.dims.end(),
+                                                         [&](DimId d) { return picked.has(d); });
+      note(*input->attrs.get<std::string>("name"), pick ? INT32_MIN : 0,
+           phase.graph[*node.attrs.get<DimId>("over")].size);
+    }
   return out;
 }
 
@@ -101,6 +116,15 @@ bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding,
   return true;
 }
 
+// Evaluations that are asked for where nothing is held out are left out.
+bool warn_of_no_held_out(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.data || spec.data->holds_out())
+    return false;
+  diagnostics.add({Code::data_no_held_out, "nothing is held out, so that nothing is evaluated",
+                   spec.span("train.eval_every"), {}, "give `data:` a share `validation:`, or leave this out"});
+  return true;
+}
+
 void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {
   if (!spec.memory_budget)
     return;
@@ -119,9 +143,7 @@ std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh&
   Plan plan = plan_phases(phases, mesh, rules, numerics, diagnostics);
   if (diagnostics.errors() > earlier)
     return std::nullopt;
-  for (const PhaseGraph& phase : phases)
-    if (phase.name != "init" && plan.id_ranges.empty())
-      plan.id_ranges = id_ranges(phase.graph);
+  plan.id_ranges = id_ranges(phases);
   check_budget(spec, plan, diagnostics);
   return plan;
 }
@@ -162,15 +184,18 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagn
   if (job == Job::infer)
     return inference_plan(spec, sources, numerics, diagnostics);
   if (job == Job::train && spec.train) {
+    const bool evaluates = spec.train->eval_every > 0 && !warn_of_no_held_out(spec, diagnostics);
     if (!train_phases(spec, sources, numerics, diagnostics, phases) ||
-        (spec.train->eval_every > 0 && !eval_phase(spec, sources, numerics, diagnostics, 0, phases)))
+        (evaluates && !eval_phase(spec, sources, numerics, diagnostics, 0, phases)))
       return std::nullopt;
   } else if (!eval_phase(spec, sources, numerics, diagnostics, 1, phases)) {
     return std::nullopt;
   }
   std::optional<Plan> plan = finished(spec, phases, spec.mesh, spec.layout, numerics, diagnostics);
-  if (plan)
+  if (plan) {
     check_rule_uses(spec, *plan, diagnostics);
+    check_patterns(spec, phases, diagnostics);
+  }
   return plan;
 }
 

@@ -21,6 +21,15 @@ DimId Alias::from_base(DimId own) const {
   return own;
 }
 
+std::string tensor_path(const Node& node) {
+  const auto* name = node.attrs.get<std::string>("name");
+  if (!name || name->starts_with("cache:"))
+    return node.origin.scope;
+  if (name->starts_with("gradient:"))
+    return name->substr(9);
+  return node.op->name == "state" ? name->substr(0, name->rfind('/')) : *name;
+}
+
 Names::Names(const Graph& graph) {
   const size_t n = graph.nodes.size();
   aliases_.resize(n);

@@ -38,4 +38,8 @@ class Names {
   std::vector<int> readers_;
 };
 
+// What patterns of `layout.tensors` match: a parameter's path for its gradient and state too; for a
+// cache the step that writes it.
+std::string tensor_path(const Node& node);
+
 }  // namespace mtf

@@ -61,21 +61,11 @@ class Partitioner {
   // ---- the layout policy -------------------------------------------------------------------
   std::vector<AxisList> rest_of(const Node& node) {
     const Node& like = node.gradient_of.index >= 0 ? graph_[node.gradient_of] : node;
-    const auto* rules = &rules_.for_tensor(path_of(like));
+    const auto* rules = &rules_.for_tensor(tensor_path(like));
     std::vector<WalkConflict> conflicts;
     auto split = walk(dims_of(node.type.shape.dims), program_.mesh, *rules, &conflicts);
     conflicts_.note(node, node.type.shape.dims, conflicts, false);
     return split;
-  }
-
-  // What patterns of `layout.tensors` match: a parameter's path for its gradient and state too.
-  std::string path_of(const Node& node) const {
-    const auto* name = node.attrs.get<std::string>("name");
-    if (!name)
-      return node.origin.scope;
-    if (name->starts_with("gradient:"))
-      return name->substr(9);
-    return node.op->name == "state" ? name->substr(0, name->rfind('/')) : *name;
   }
 
   std::vector<const Dim*> dims_of(const std::vector<DimId>& ids) const {

@@ -92,7 +92,7 @@ struct Instruction {
 struct Program {
   // Where a named result goes when the program ends, and where named values come from.
   struct Binding {
-    std::string name;  // "parameter:PATH", "gradient:PATH", "state:PATH/m", "loss_sum", ...
+    std::string name;  // "parameter:PATH", "gradient:PATH", "state:PATH/m", "driver:loss_sum", ...
     ValueId value;
   };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "plan/names.h"
 
 namespace mtf {
 namespace {
@@ -29,23 +30,59 @@ bool used(const LayoutRule& rule, const Plan& plan) {
   return false;
 }
 
+Diagnostic unknown_dim(const std::string& dim, SourceSpan where, const std::set<std::string>& known) {
+  const std::vector<std::string> names(known.begin(), known.end());
+  const std::string near = nearest(dim, names);
+  return {Code::layout_unknown_dim, fmt::format("no tensor has a dim '{}'", dim), where, {},
+          near.empty() ? "the dims are " + listed(names) : "did you mean '" + near + "'?"};
+}
+
+// Each pattern that matches none of the paths.
+void warn_of_vain(const std::string& pattern, const std::set<std::string>& paths, SourceSpan where,
+                  const char* what, Diagnostics& diagnostics) {
+  const bool matches = std::any_of(paths.begin(), paths.end(),
+                                   [&](const std::string& path) { return path_matches(pattern, path); });
+  if (!matches)
+    diagnostics.add({Code::spec_pattern_unused, fmt::format("'{}' matches no {}", pattern, what), where, {}, ""});
+}
+
 }  // namespace
+
+void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases, Diagnostics& diagnostics) {
+  std::set<std::string> parameters, tensors;
+  for (const PhaseGraph& phase : phases) {
+    for (const Named& p : phase.graph.parameters)
+      parameters.insert(p.name);
+    if (!spec.layout.tensors.empty())
+      for (const Node& node : phase.graph.nodes)
+        tensors.insert(tensor_path(node));
+  }
+  for (const auto& [pattern, rules] : spec.layout.tensors)
+    warn_of_vain(pattern, tensors, spec.span("layout.tensors"), "tensor", diagnostics);
+  if (!spec.train)
+    return;
+  for (const std::string& pattern : spec.train->freeze)
+    warn_of_vain(pattern, parameters, spec.span("train.freeze"), "parameter", diagnostics);
+  for (const std::string& pattern : spec.train->optimizer.exclude)
+    warn_of_vain(pattern, parameters, spec.span("train.optimizer.adamw.exclude"), "parameter", diagnostics);
+}
 
 void check_rule_names(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
   std::set<std::string> tensor_dims, known;
   for (const Dim& d : graph.dims)
     if (d.block_of.index < 0)
-      tensor_dims.insert(d.rule.empty() ? d.name : d.rule);
+      tensor_dims.insert(d.rule);
   known = tensor_dims;
   for (const DimSpec& d : spec.dims)
     known.insert(d.name);
-  const std::vector<std::string> names(known.begin(), known.end());
+  for (const auto& [pattern, rules] : spec.layout.tensors)
+    for (const LayoutRule& rule : rules)
+      if (!known.count(rule.dim))
+        diagnostics.add(unknown_dim(rule.dim, rule.span, known));
   for (const LayoutRule& rule : spec.layout.rules) {
     const auto& repeats = graph.repeat_dims;
     if (!known.count(rule.dim)) {
-      const std::string near = nearest(rule.dim, names);
-      diagnostics.add({Code::layout_unknown_dim, fmt::format("no tensor has a dim '{}'", rule.dim), rule.span, {},
-                       near.empty() ? "the dims are " + listed(names) : "did you mean '" + near + "'?"});
+      diagnostics.add(unknown_dim(rule.dim, rule.span, known));
     } else if (!tensor_dims.count(rule.dim) && std::count(repeats.begin(), repeats.end(), rule.dim)) {
       diagnostics.add({Code::spec_later,
                        fmt::format("'{}' counts the copies of a repeat; placing copies on ranks (pipeline stages) belongs "
@@ -53,6 +90,21 @@ void check_rule_names(const Spec& spec, const Graph& graph, Diagnostics& diagnos
                        rule.span, {}, "leave the rule out, or give its axis size 1"});
     }
   }
+}
+
+void check_block_names(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
+  std::set<std::string> known;
+  for (const Dim& d : graph.dims)
+    if (d.block_of.index < 0)
+      known.insert(d.name);
+  for (const DimSpec& d : spec.dims)
+    known.insert(d.name);
+  for (const auto& [dim, count] : spec.numerics.blocks.of_dim)
+    if (!known.count(dim)) {
+      Diagnostic d = unknown_dim(dim, spec.span("numerics.blocks." + dim), known);
+      d.code = Code::model_unknown_name;
+      diagnostics.add(std::move(d));
+    }
 }
 
 void check_rule_uses(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {

@@ -1,4 +1,5 @@
-// Layout rules against the model as a whole: names that do not exist, rules that split nothing.
+// What a spec names in the model, against the model as a whole: rules and blocks for dims that do not
+// exist, rules that split nothing, patterns that match nothing.
 #pragma once
 
 #include "base/diagnostics.h"
@@ -7,9 +8,16 @@
 
 namespace mtf {
 
-// Errors: a rule for a dim that neither spec nor model has; a rule that places copies of a repeat on
+// Errors: a rule, of any tensor, for a dim that neither spec nor model has; a rule that places copies of a repeat on
 // several ranks, which this version does not do. To be called before partitioning.
 void check_rule_names(const Spec&, const Graph&, Diagnostics&);
+
+// Errors: entries of `numerics.blocks` for a dim that neither spec nor model has.
+void check_block_names(const Spec&, const Graph&, Diagnostics&);
+
+// Warnings: patterns of `train.freeze` and of an optimizer's `exclude` that match no parameter, and
+// those of `layout.tensors` that match no tensor of any phase.
+void check_patterns(const Spec&, const std::vector<PhaseGraph>& phases, Diagnostics&);
 
 // Warnings: rules whose axes split no value of any program.
 void check_rule_uses(const Spec&, const Plan&, Diagnostics&);

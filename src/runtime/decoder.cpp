@@ -81,8 +81,8 @@ void Decoder::feed(std::span<const int32_t> ids) {
 void Decoder::run(const char* program, std::span<const int32_t> ids, int64_t positions) {
   Executor& e = session_[program];
   const Program& p = e.program();
-  session_.set(program, "position", static_cast<double>(position_));
-  session_.set(program, "count", static_cast<double>(ids.size()));
+  session_.set(program, "driver:position", static_cast<double>(position_));
+  session_.set(program, "driver:count", static_cast<double>(ids.size()));
   for (const Program::Binding& b : p.inputs) {
     if (b.name != decoding_.tokens)
       continue;

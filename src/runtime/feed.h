@@ -11,12 +11,12 @@ namespace mtf {
 
 class Feed {
  public:
-  // Opens the data of the spec for the inputs of `program`, which runs `pieces` times for one whole
-  // batch. Ids are checked against the plan's ranges. Failure(Exit::bad_input) if data do not fit.
-  Feed(const Spec&, const Plan&, const Program& program, int64_t pieces);
+  // Opens the data of the spec for the inputs of all programs of the plan. Ids are checked against
+  // the plan's ranges. Failure(Exit::bad_input) if data do not fit.
+  Feed(const Spec&, const Plan&);
 
-  // Fills the inputs of a program (of one piece of the batch) for this rank. Scalar inputs are left
-  // alone: the driver sets them.
+  // Fills the inputs of a program (of one piece of the batch) for this rank, all but "driver:...",
+  // which the trainer sets.
   void fill(Executor&, int rank, Split, int64_t step, int64_t piece = 0) const;
 
   const Dataset& data() const { return *data_; }

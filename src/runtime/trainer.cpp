@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "model/model.h"
 #include "runtime/agreement.h"
 #include "runtime/schedule.h"
 
@@ -16,7 +17,8 @@ double now() {
 class Trainer {
  public:
   Trainer(Session& session, const TrainJob& job, const Listener& listener)
-      : session_(session), job_(job), train_(*job.spec.train), listener_(listener) {}
+      : session_(session), job_(job), train_(*job.spec.train), listener_(listener),
+        in_f64_(numerics_of(job.spec.numerics).statistics() == DType::f64) {}
 
   int64_t run() {
     int64_t done = start();
@@ -41,6 +43,7 @@ class Trainer {
       Communicator& c = session_.communicator();
       together(c, [&] {
         const Checkpoint checkpoint = Checkpoint::open(job_.directory, c.rank(), c.size());
+        check_seed(checkpoint);
         load(session_, checkpoint, true);
         done = checkpoint.step();
         for (const std::string& reason : checkpoint.passed_over())
@@ -53,36 +56,47 @@ class Trainer {
     return done;
   }
 
+  // Data and random draws go by the seed: with another one this would be no continuation.
+  void check_seed(const Checkpoint& checkpoint) const {
+    const auto stored = checkpoint.state().find("seed");
+    const std::string mine = std::to_string(train_.seed);
+    if (stored != checkpoint.state().end() && stored->second != mine)
+      throw Failure(Exit::bad_input,
+                    checkpoint.path() + " was trained with seed " + stored->second +
+                        ", and train.seed is " + mine + "; a run is resumed with its own seed");
+  }
+
   void step(int64_t t) {
     StepReport report;
     report.step = t;
     report.steps = train_.steps;
     const double begin = now();
-    float loss_sum = 0, loss_count = 0;
+    double loss_sum = 0, loss_count = 0;
     if (train_.microbatches > 1)
       session_.zero("gradient:");
     Executor& accumulate = session_["accumulate"];
     for (int64_t piece = 0; piece < train_.microbatches; ++piece) {
       job_.feed.fill(accumulate, session_.communicator().rank(), Split::train, t - 1, piece);
-      session_.set("accumulate", "step", static_cast<double>(t * train_.microbatches + piece));
+      session_.set("accumulate", "driver:step", static_cast<double>(t * train_.microbatches + piece));
       accumulate.run();
-      loss_sum += static_cast<float>(session_.get("accumulate", "loss_sum"));
-      loss_count += static_cast<float>(session_.get("accumulate", "loss_count"));
+      loss_sum = rounded(loss_sum + session_.get("accumulate", "driver:loss_sum"));
+      loss_count = rounded(loss_count + session_.get("accumulate", "driver:loss_count"));
     }
-    report.loss = loss_sum / loss_count;
+    report.loss = rounded(loss_sum / loss_count);
     report.entries = loss_count;
     report.learning_rate = learning_rate(train_.optimizer.learning_rate, t, train_.steps);
     update(t, loss_count, report);
     report.seconds = now() - begin;
     listener_.step(report);
     if (unfinished_ >= 3)
-      throw SharedFailure(Exit::non_finite, "the loss was not finite in three steps in a row, the last being step " +
-                                          std::to_string(t) + "; parameters are those of step " +
-                                          std::to_string(t - 3) + "; a lower learning rate or a clip may help");
+      throw SharedFailure(Exit::non_finite,
+                          "the loss was not finite in three steps in a row, the last being step " +
+                              std::to_string(t) + "; parameters are those of step " +
+                              std::to_string(t - 3) + "; a lower learning rate or a clip may help");
   }
 
   // The update runs only on finite numbers; every rank has the same ones.
-  void update(int64_t t, float loss_count, StepReport& report) {
+  void update(int64_t t, double loss_count, StepReport& report) {
     if (!std::isfinite(report.loss)) {
       report.skipped = true;
       report.gradient_norm = std::nan("");
@@ -92,21 +106,25 @@ class Trainer {
     unfinished_ = 0;
     const auto [beta1, beta2] = train_.optimizer.betas;
     const auto n = static_cast<double>(t);
-    session_.set("update", "lr", report.learning_rate);
-    session_.set("update", "one_minus_beta1_t", 1 - std::pow(beta1, n));
-    session_.set("update", "sqrt_one_minus_beta2_t", std::sqrt(1 - std::pow(beta2, n)));
-    session_.set("update", "loss_count", loss_count);
+    session_.set("update", "driver:lr", report.learning_rate);
+    session_.set("update", "driver:one_minus_beta1_t", 1 - std::pow(beta1, n));
+    session_.set("update", "driver:sqrt_one_minus_beta2_t", std::sqrt(1 - std::pow(beta2, n)));
+    session_.set("update", "driver:loss_count", loss_count);
     session_["update"].run();
-    report.gradient_norm = session_.get("update", "gradient_norm");
+    report.gradient_norm = session_.get("update", "driver:gradient_norm");
   }
 
   void keep(int64_t done) {
     if (job_.directory.empty())
       return;
     const CheckpointState state = {{"name", job_.spec.name}, {"seed", std::to_string(train_.seed)}};
-    save(session_, job_.directory, done, job_.run_id, state, static_cast<int>(train_.checkpoint.keep));
+    save(session_, job_.directory, done, job_.run_id, state,
+         static_cast<int>(train_.checkpoint.keep));
     listener_.saved(done, job_.directory);
   }
+
+  // To the type of the programs' statistics, in which losses are added up over microbatches.
+  double rounded(double x) const { return in_f64_ ? x : static_cast<float>(x); }
 
   // Rank 0's answer, on every rank.
   bool agreed(bool mine) {
@@ -118,6 +136,7 @@ class Trainer {
   const TrainJob& job_;
   const TrainSpec& train_;
   const Listener& listener_;
+  const bool in_f64_;
   int unfinished_ = 0;
 };
 
@@ -131,18 +150,20 @@ EvalReport evaluate(Session& session, const Feed& feed, int64_t step) {
   EvalReport report;
   report.step = step;
   Executor& eval = session["eval"];
-  double loss = 0, correct = 0;
+  double loss = 0, correct = 0, labels = 0;
   for (int64_t batch = 0; batch < feed.data().validation_batches(); ++batch) {
     feed.fill(eval, session.communicator().rank(), Split::validation, batch);
-    session.set("eval", "step", 0);
+    const auto valid = static_cast<double>(feed.data().valid_examples(Split::validation, batch));
+    session.set("eval", "driver:valid_examples", valid);
     eval.run();
-    loss += session.get("eval", "loss_sum");
-    const double entries = session.get("eval", "loss_count");
-    report.entries += std::isnan(entries) ? static_cast<double>(feed.data().valid_examples(Split::validation, batch)) : entries;
-    correct += session.get("eval", "correct");
+    loss += session.get("eval", "driver:loss_sum");
+    const double entries = session.get("eval", "driver:loss_count");
+    report.entries += std::isnan(entries) ? valid : entries;
+    correct += session.get("eval", "driver:correct");
+    labels += session.get("eval", "driver:correct_count");
   }
   report.loss = loss / report.entries;
-  report.accuracy = correct / report.entries;
+  report.accuracy = correct / labels;
   return report;
 }
 

@@ -50,6 +50,8 @@ struct DataSpec {
   std::string tokenizer = "bytes";
   double validation = 0;                  // share of the examples, from the end
   std::string batch = "batch";            // the dim that counts examples
+
+  bool holds_out() const { return kind != Kind::synthetic && validation > 0; }
 };
 
 struct LearningRate {

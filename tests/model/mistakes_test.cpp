@@ -54,6 +54,28 @@ TEST_CASE("shapes are shown with names and sizes") {
   CHECK(b.diagnostics.all()[0].message.find("[d=8, n=2]") != std::string::npos);
 }
 
+TEST_CASE("a tensor has each dim once") {
+  Built b = with_steps("    - z: {rename: x, dims: {batch: d}}\n");
+  INFO(b.text());
+  CHECK_FALSE(b.model);
+  Built c = with_steps("    - z: {broadcast: x, to: [batch, d, n, n]}\n");
+  INFO(c.text());
+  REQUIRE(c.diagnostics.all().size() >= 1);
+  CHECK(c.diagnostics.all()[0].message.find("'n' stands twice") != std::string::npos);
+  Built e = with_steps("    - z: {reshape: x, from: [d, d], to: [n]}\n");
+  INFO(e.text());
+  CHECK_FALSE(e.model);
+}
+
+TEST_CASE("numbers at the end of 64 bits do not wrap") {
+  Built b = with_steps("    - z: {pad: x, over: d, to: n, before: 9223372036854775807}\n");
+  INFO(b.text());
+  CHECK_FALSE(b.model);
+  Built c = with_steps("    - z: {slice: x, over: d, to: n, start: 9223372036854775807}\n");
+  INFO(c.text());
+  CHECK_FALSE(c.model);
+}
+
 TEST_CASE("blocks: operands, options, own names, recursion, repeats of what is no block") {
   const std::string blocks = R"(  blocks:
     one: {takes: p, with: {act: relu}, steps: [{q: {$act: p}}], gives: q}
@@ -169,4 +191,12 @@ TEST_CASE("the shipped specs of later versions say what they wait for, and nothi
   Built value = build_file("lm_bytes.yaml", {"model.with.feed_forward=moe"});
   CHECK(value.diagnostics.all()[0].message ==
         "'moe' belongs to the language, but this version of mtf does not have it yet");
+}
+
+TEST_CASE("an output has a name that nothing of the driver's can have") {
+  Built b = build_text(
+      "mtf: 1\nname: t\ndims: {batch: 4}\nmodel:\n  inputs: {x: [batch]}\n"
+      "  steps:\n    - y: {relu: x}\n  outputs: {'driver:step': y}\n");
+  INFO(b.text());
+  CHECK(b.found() == Found{"model.step 8:13"});
 }

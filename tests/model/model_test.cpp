@@ -236,7 +236,7 @@ TEST_CASE("dropout draws anew in each training step and is nothing in evaluation
   REQUIRE(training.model);
   REQUIRE(evaluation.model);
   CHECK(training.model->graph.inputs.size() == 2);
-  CHECK(training.model->graph.inputs[1].name == "step");
+  CHECK(training.model->graph.inputs[1].name == "driver:step");
   CHECK(evaluation.model->graph.inputs.size() == 1);
   CHECK(evaluation.model->graph.outputs[0].node == evaluation.model->graph.inputs[0].node);
 }

@@ -44,8 +44,8 @@ TEST_CASE("accumulate gives the loss and every gradient in the dims of its param
   REQUIRE(g);
   CHECK(names(g->states).empty());
   CHECK(g->outputs.size() == 2 + b.model->parameters.size());
-  CHECK(g->outputs[0].name == "loss_sum");
-  CHECK(g->outputs[1].name == "loss_count");
+  CHECK(g->outputs[0].name == "driver:loss_sum");
+  CHECK(g->outputs[1].name == "driver:loss_count");
   for (const Parameter& p : b.model->parameters) {
     const Type& type = type_of(*g, g->outputs, "gradient:" + p.path);
     CHECK(type.dtype == DType::f32);
@@ -92,12 +92,12 @@ TEST_CASE("frozen parameters have neither gradients nor updates") {
   Built b = build_file("digits_mlp.yaml", {"train.freeze=[b*]"});
   std::optional<Graph> g = accumulate_graph(b.spec, b.sources, b.numerics, b.diagnostics);
   REQUIRE(g);
-  CHECK(names(g->outputs) == Names{"loss_sum", "loss_count", "gradient:w1", "gradient:w2"});
+  CHECK(names(g->outputs) == Names{"driver:loss_sum", "driver:loss_count", "gradient:w1", "gradient:w2"});
   Graph update = update_graph(*g, *b.spec.train, b.numerics);
   CHECK(names(update.outputs) == Names{"state:w1/m", "state:w1/v", "parameter:w1", "state:w2/m",
                                        "state:w2/v", "parameter:w2"});
   CHECK(names(update.inputs) ==
-        Names{"loss_count", "lr", "one_minus_beta1_t", "sqrt_one_minus_beta2_t"});
+        Names{"driver:loss_count", "driver:lr", "driver:one_minus_beta1_t", "driver:sqrt_one_minus_beta2_t"});
 }
 
 TEST_CASE("a parameter that the loss does not depend on is an error at its declaration") {
@@ -122,10 +122,45 @@ train: {steps: 1, optimizer: {sgd: {learning_rate: 0.1}}}
   REQUIRE(b.found() == Names{"model.no-gradient 7:20"});
 }
 
+TEST_CASE("a parameter may not depend on the size of a batch that is cut into microbatches") {
+  auto built = [](const std::string& microbatches) {
+    return build_text(R"(mtf: 1
+name: t
+dims: {batch: 4, pairs: batch / 2, d: 8}
+model:
+  inputs: {x: {dims: [batch, d]}, t: {dims: [batch, d]}}
+  params:
+    w: [batch, d]
+    v: [pairs, d]
+    u: [d]
+  steps:
+    - a: {multiply: [x, w]}
+    - m: {reduce_sum: v, over: pairs}
+    - b: {multiply: [a, m]}
+    - y: {multiply: [b, u]}
+    - loss: {mean_squared_error: [y, t]}
+  loss: loss
+data: {synthetic: {x: {normal: 1.0}, t: {normal: 1.0}}}
+train: {steps: 1, optimizer: {sgd: {learning_rate: 0.1}}, microbatches: )" +
+                      microbatches + "}\n");
+  };
+  Built whole = built("1"), cut = built("2");
+  INFO(whole.text() << cut.text());
+  CHECK(accumulate_graph(whole.spec, whole.sources, whole.numerics, whole.diagnostics));
+  CHECK_FALSE(accumulate_graph(cut.spec, cut.sources, cut.numerics, cut.diagnostics));
+  REQUIRE(cut.found() == Names{"train.batch-parameter 8:5", "train.batch-parameter 7:5"});
+  CHECK(cut.diagnostics.all()[1].message ==
+        "'batch' of parameter 'w' depends on the size of the batch, of which each of 2 microbatches "
+        "has a part");
+}
+
 TEST_CASE("eval counts the entries of an output that equal the input of its name") {
   Built b = build_file("digits_mlp.yaml");
   std::optional<Graph> g = eval_graph(b.spec, b.sources, b.numerics, b.diagnostics);
   REQUIRE(g);
-  CHECK(names(g->outputs) == Names{"label", "loss_sum", "loss_count", "correct"});
-  CHECK(type_of(*g, g->outputs, "correct").shape.dims.empty());
+  CHECK(names(g->outputs) == Names{"label", "driver:loss_sum", "driver:loss_count",
+                                   "driver:correct", "driver:correct_count"});
+  CHECK(names(g->inputs) == Names{"image", "label", "driver:valid_examples"});
+  for (const char* name : {"driver:correct", "driver:correct_count"})
+    CHECK(type_of(*g, g->outputs, name).shape.dims.empty());
 }

@@ -57,8 +57,8 @@ std::map<std::string, std::vector<double>> step(const std::string& train, Leaves
   state["u"].data = u;
   state["gradient:w"].data = gw;
   state["gradient:u"].data = gu;
-  state["loss_count"].data = {count};
-  state["lr"].data = {rate};
+  state["driver:loss_count"].data = {count};
+  state["driver:lr"].data = {rate};
   return outputs(update, state);
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a step is clipped by the norm over all parameters") {
   const double norm = std::sqrt(squares);
   auto clipped = step("optimizer: {sgd: {learning_rate: 0.125}}, clip: {global_norm: 0.5}");
   REQUIRE(norm > 0.5);
-  CHECK(clipped["gradient_norm"][0] == Approx(norm).epsilon(1e-14));
+  CHECK(clipped["driver:gradient_norm"][0] == Approx(norm).epsilon(1e-14));
   check_each(clipped["parameter:w"],
              [&](size_t i) { return w[i] - rate * (gw[i] / count) * (0.5 / norm); });
   auto whole = step("optimizer: {sgd: {learning_rate: 0.125}}, clip: {global_norm: 100}");
@@ -111,8 +111,8 @@ TEST_CASE("adamw as PyTorch's, with decay only where it is not excluded") {
     state[std::string(name) + "/m"].data = m;
     state[std::string(name) + "/v"].data = v;
   }
-  state["one_minus_beta1_t"].data = {correction1};
-  state["sqrt_one_minus_beta2_t"].data = {correction2};
+  state["driver:one_minus_beta1_t"].data = {correction1};
+  state["driver:sqrt_one_minus_beta2_t"].data = {correction2};
   auto stepped = [&](double value, double gradient, double wd, size_t i) {
     double g = gradient / count;
     double mi = beta1 * m[i] + (1 - beta1) * g, vi = beta2 * v[i] + (1 - beta2) * g * g;
@@ -158,8 +158,29 @@ TEST_CASE("gradients are those of the loss's sum, added to what was accumulated 
         sum += error * error;
         dw[i] += 2 * error * x[row * 3 + i];
       }
-    CHECK(out["loss_sum"][0] == Approx(sum).epsilon(1e-14));
-    CHECK(out["loss_count"][0] == static_cast<double>(rows * 3));
+    CHECK(out["driver:loss_sum"][0] == Approx(sum).epsilon(1e-14));
+    CHECK(out["driver:loss_count"][0] == static_cast<double>(rows * 3));
     check_each(out["gradient:w"], [&](size_t i) { return dw[i]; });
+  }
+}
+
+TEST_CASE("eval leaves the examples beyond the last out of every loss") {
+  const std::vector<double> x = {1, 2, 3, -1, 0.5, 4}, t = {0, 1, -1, 2, 0.25, 3};
+  Built b = two_vectors("optimizer: {sgd: {learning_rate: 0.125}}");
+  std::optional<Graph> g = eval_graph(b.spec, b.sources, b.numerics, b.diagnostics);
+  REQUIRE(g);
+  for (size_t valid : {1, 2}) {
+    Leaves leaves;
+    leaves["w"].data = w;
+    leaves["u"].data = u;
+    leaves["x"].data = x;
+    leaves["t"].data = t;
+    leaves["driver:valid_examples"].data = {static_cast<double>(valid)};
+    auto out = outputs(*g, leaves);
+    double sum = 0;
+    for (size_t i = 0; i < 3 * valid; ++i)
+      sum += std::pow(x[i] * w[i % 3] + u[i % 3] - t[i], 2);
+    CHECK(out["driver:loss_sum"][0] == Approx(sum).epsilon(1e-14));
+    CHECK(out["driver:loss_count"][0] == static_cast<double>(3 * valid));
   }
 }

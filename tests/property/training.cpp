@@ -106,7 +106,7 @@ class Run {
     ThreadPool pool(machine_.threads);
     CpuBackend cpu(pool.team(), machine_.isa);
     CountingBackend backend(cpu, plan_, machine_.poison);
-    const Feed feed(spec_, plan_, plan_.find("accumulate")->program, spec_.train->microbatches);
+    const Feed feed(spec_, plan_);
     Session session(plan_, backend, c);
     backend.arena = session.device().arena();
     Listener listener;
