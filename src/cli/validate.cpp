@@ -41,7 +41,8 @@ bool use_colour(const Options& o, int descriptor) {
   if (o.color != "auto")
     return o.color == "always";
   const char* term = std::getenv("TERM");
-  return isatty(descriptor) && !std::getenv("NO_COLOR") && !(term && std::string_view(term) == "dumb");
+  return isatty(descriptor) && !std::getenv("NO_COLOR") &&
+         !(term && std::string_view(term) == "dumb");
 }
 
 int print_diagnostics(const Sources& sources, const Diagnostics& diagnostics, const Options& o) {
@@ -50,9 +51,10 @@ int print_diagnostics(const Sources& sources, const Diagnostics& diagnostics, co
     std::fwrite(text.data(), 1, text.size(), stderr);
   if (!diagnostics.has_errors())
     return static_cast<int>(Exit::ok);
-  const bool only_budget = std::all_of(diagnostics.all().begin(), diagnostics.all().end(), [](const Diagnostic& d) {
-    return d.severity != Severity::error || d.code == Code::budget_exceeded;
-  });
+  const bool only_budget =
+      std::all_of(diagnostics.all().begin(), diagnostics.all().end(), [](const Diagnostic& d) {
+        return d.severity != Severity::error || d.code == Code::budget_exceeded;
+      });
   return static_cast<int>(only_budget ? Exit::does_not_fit : Exit::spec);
 }
 
@@ -63,7 +65,8 @@ int validate_command(const Options& o) {
     Sources sources;
     Diagnostics diagnostics;
     const Spec spec = read_spec(sources, path, o.overrides, diagnostics);
-    make_plan(spec, sources, natural_job(spec), diagnostics);
+    if (make_plan(spec, sources, natural_job(spec), diagnostics))
+      check_inference(spec, sources, diagnostics);
     int code = print_diagnostics(sources, diagnostics, o);
     if (code == 0 && o.deny_warnings && !diagnostics.all().empty())
       code = static_cast<int>(Exit::spec);

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "base/check.h"
 #include "ops/op.h"
 
 namespace mtf {
@@ -24,13 +25,14 @@ class Decoder {
 
   std::optional<Graph> run() {
     time_ = forward_.find_dim(options_.along);
+    CHECK(time_.index >= 0, options_.along);
     const NodeId wanted = find_output();
-    if (time_.index < 0 || wanted.index < 0)
-      return std::nullopt;
-    find_past_dims();
+    for (DimId d : decoded_dims(forward_, time_))
+      fresh_[d] = fresh_dim(d);
     position_ = scalar("driver:position");
     count_ = scalar("driver:count");
     mark(wanted);
+    check_inputs();
     copied_.resize(forward_.nodes.size());
     for (int32_t i = 0; i <= wanted.index && good_; ++i)
       if (needed_.count(i))
@@ -47,35 +49,42 @@ class Decoder {
     bool moving = false;
   };
 
-  NodeId find_output() {
+  NodeId find_output() const {
     for (const Named& o : forward_.outputs)
       if (o.name == options_.output)
         return o.node;
-    std::vector<std::string> names;
-    for (const Named& o : forward_.outputs)
-      names.push_back(o.name);
-    diagnostics_.add({Code::infer_undecodable,
-                      fmt::format("the model has no output '{}' to decode; it has {} outputs{}", options_.output,
-                                  names.size(), names.empty() ? "" : ", the first being " + names[0]),
-                      {}, {}, "name it with `infer: {logits: NAME}`"});
-    return {};
+    CHECK(false, options_.output);
   }
 
-  // The dims that renames of T make, and the dims of new positions for T and each of them.
-  void find_past_dims() {
-    fresh_[time_] = fresh_dim(time_);
-    for (const Node& n : forward_.nodes)
-      if (n.op->name_only)
-        if (const auto* pairs = n.attrs.get<DimPairs>("dims"))
-          for (const auto& [from, to] : *pairs)
-            if (from == time_ && !fresh_.count(to))
-              fresh_[to] = fresh_dim(to);
+  // While decoding, nothing but tokens is given.
+  void check_inputs() {
+    bool found = false;
+    for (const Named& input : forward_.inputs) {
+      if (!needed_.count(input.node.index))
+        continue;
+      found = found || input.name == options_.tokens;
+      if (input.name != options_.tokens)
+        refuse(forward_[input.node].origin.span,
+               fmt::format("'{}' depends on the input '{}', and decoding gives a model nothing but '{}'",
+                           options_.output, input.name, options_.tokens),
+               "");
+    }
+    if (!found)
+      refuse(forward_[find_output()].origin.span,
+             fmt::format("'{}' does not depend on '{}', so there is nothing to decode", options_.output,
+                         options_.tokens),
+             "name both with `infer: {tokens: INPUT, logits: OUTPUT}`");
+  }
+
+  void refuse(SourceSpan where, std::string message, std::string help) {
+    diagnostics_.add({Code::infer_undecodable, std::move(message), where, {}, std::move(help)});
+    good_ = false;
   }
 
   DimId fresh_dim(DimId d) {
     Dim dim = forward_[d];
     dim.rule = dim.rule.empty() ? dim.name : dim.rule;
-    dim.name += "@new";
+    dim.name = new_positions(dim.name);
     dim.size = options_.positions;
     return graph_.add_dim(dim);
   }
@@ -158,12 +167,11 @@ class Decoder {
   }
 
   bool check(const Node& old, bool meets) {
-    auto refuse = [&](DimId d, const char* what) {
-      diagnostics_.add({Code::infer_undecodable,
-                        fmt::format("{} {} '{}' over positions, so this model cannot be decoded one position at a time",
-                                    old.origin.scope, what, forward_[d].name),
-                        old.origin.span, {}, "only causal attention may look at other positions"});
-      good_ = false;
+    auto refuse_op = [&](DimId d, const char* what) {
+      refuse(old.origin.span,
+             fmt::format("{} {} '{}' over positions, so this model cannot be decoded one position at a time",
+                         old.origin.scope, what, forward_[d].name),
+             "only causal attention may look at other positions");
     };
     for (NodeId in : old.inputs)
       for (DimId d : forward_[in].type.shape.dims) {
@@ -172,12 +180,12 @@ class Decoder {
         const Role role = old.op->role ? old.op->role(forward_, old, d) : Role::kept;
         const bool kept = role == Role::kept && (old.type.shape.has(d) || !old.op->movement);
         if (d == time_ && !kept)
-          return refuse(d, "does not keep"), false;
+          return refuse_op(d, "does not keep"), false;
         if (is_past(d) && !kept && !(meets && in_causal_attention(old)))
-          return refuse(d, "does not keep"), false;
+          return refuse_op(d, "does not keep"), false;
       }
     if (meets && !in_causal_attention(old))
-      return refuse(time_, "mixes"), false;
+      return refuse_op(time_, "mixes"), false;
     return true;
   }
 
@@ -220,12 +228,18 @@ class Decoder {
     return known = push(std::move(n));
   }
 
+  // Parts of a composite share a scope: its second cache is "cache:SCOPE#2".
+  std::string cache_name(const std::string& scope) {
+    const int count = ++caches_of_[scope];
+    return "cache:" + scope + (count > 1 ? fmt::format("#{}", count) : "");
+  }
+
   // Writes the new rows of an operand into its cache and gives the whole cache.
   NodeId cached(NodeId in, NodeId rows, DimId past) {
     NodeId& known = caches_[in];
     if (known.index >= 0)
       return known;
-    const std::string name = "cache:" + forward_[in].origin.scope;
+    const std::string name = cache_name(forward_[in].origin.scope);
     Node leaf;
     leaf.op = find_op("state");
     leaf.attrs.set("name", name);
@@ -275,10 +289,23 @@ class Decoder {
   std::vector<Copied> copied_;
   std::map<std::pair<NodeId, DimId>, NodeId> slices_;
   std::map<NodeId, NodeId> caches_;
+  std::map<std::string, int> caches_of_;  // by scope
   bool good_ = true;
 };
 
 }  // namespace
+
+std::vector<DimId> decoded_dims(const Graph& forward, DimId along) {
+  std::vector<DimId> found{along};
+  for (const Node& n : forward.nodes)
+    if (const auto* pairs = n.op->name_only ? n.attrs.get<DimPairs>("dims") : nullptr)
+      for (const auto& [from, to] : *pairs)
+        if (std::count(found.begin(), found.end(), from) && !std::count(found.begin(), found.end(), to))
+          found.push_back(to);
+  return found;
+}
+
+std::string new_positions(const std::string& dim) { return dim + "@new"; }
 
 std::optional<Graph> decode_graph(const Graph& forward, const DecodeOptions& options, Diagnostics& diagnostics) {
   return Decoder(forward, options, diagnostics).run();

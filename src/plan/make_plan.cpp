@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "model/decode.h"
 #include "model/phases.h"
 #include "ops/op.h"
+#include "plan/names.h"
 #include "plan/rule_checks.h"
 
 namespace mtf {
@@ -77,38 +79,22 @@ std::vector<IdRange> id_ranges(const Phases& phases) {
 
 // ---- inference ---------------------------------------------------------------------------------
 
-// The spec as inference reads it: infer's dims, mesh and layout; one example at a time where tokens
-// are decoded; rules on the batch and on positions apply only where they divide.
-Spec for_inference(const Spec& spec, const Decoding* decoding) {
-  Spec s = spec;
-  s.dims = spec.infer.dims;
-  s.mesh = spec.infer.mesh;
-  s.layout = spec.infer.layout;
-  if (!decoding)
-    return s;
-  for (DimSpec& d : s.dims)
-    if (d.name == decoding->batch && !spec.has("infer.dims." + decoding->batch))
-      d.size = "1";
-  for (LayoutRule& rule : s.layout.rules)
-    if (rule.dim == decoding->batch || rule.dim == decoding->along)
-      for (LayoutRule::Use& use : rule.axes)
-        use.soft = true;
-  return s;
-}
-
 bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding, const Numerics& numerics,
                    Diagnostics& diagnostics, Phases& out, LayoutRules& rules) {
   const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, {1, false});
-  if (!model)
+  if (!model || !check_decoding(spec, model->graph, decoding, diagnostics))
     return false;
   const Graph& forward = model->graph;
   const int64_t length = forward[forward.find_dim(decoding.along)].size;
   const int64_t piece = std::min(length, spec.infer.prefill > 0 ? spec.infer.prefill : 128);
+  soften_rules(rules, forward, decoding);
+  const Names names(forward);
   for (const Named& o : forward.outputs)
     if (o.name == decoding.logits)  // sampling looks at all of a token's logits
-      rules.tensors.push_back({forward[o.node].origin.scope, {}});
+      rules.tensors.push_back({forward[names.of(o.node).base].origin.scope, {}});
   for (const auto& [name, positions] : {std::pair<const char*, int64_t>{"prefill", piece}, {"decode", 1}}) {
-    std::optional<Graph> graph = decode_graph(forward, {decoding.along, decoding.logits, positions}, diagnostics);
+    std::optional<Graph> graph =
+        decode_graph(forward, {decoding.along, decoding.tokens, decoding.logits, positions}, diagnostics);
     if (!graph)
       return false;
     out.push_back({name, std::move(*graph), positions == 1 ? 1 : 0});
@@ -139,7 +125,9 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
 std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh, const LayoutRules& rules,
                              const Numerics& numerics, Diagnostics& diagnostics) {
   const int earlier = diagnostics.errors();
-  check_rule_names(spec, phases[std::min<size_t>(1, phases.size() - 1)].graph, diagnostics);
+  const Graph& main = phases[std::min<size_t>(1, phases.size() - 1)].graph;
+  check_rule_names(spec, main, diagnostics);
+  check_block_names(spec, main, diagnostics);
   Plan plan = plan_phases(phases, mesh, rules, numerics, diagnostics);
   if (diagnostics.errors() > earlier)
     return std::nullopt;
@@ -148,9 +136,10 @@ std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh&
   return plan;
 }
 
-std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, const Numerics& numerics, Diagnostics& diagnostics) {
+std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, Diagnostics& diagnostics) {
   const std::optional<Decoding> decoding = decoding_of(spec);
   const Spec inner = for_inference(spec, decoding ? &*decoding : nullptr);
+  const Numerics numerics = numerics_of(inner.numerics);
   LayoutRules rules = inner.layout;
   Phases phases;
   const bool made = decoding ? decode_phases(inner, sources, *decoding, numerics, diagnostics, phases, rules)
@@ -162,18 +151,6 @@ std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, const Num
 
 }  // namespace
 
-std::optional<Decoding> decoding_of(const Spec& spec) {
-  const bool text = spec.data && spec.data->kind == DataSpec::Kind::text;
-  const bool ids = spec.data && spec.data->kind == DataSpec::Kind::synthetic &&
-                   std::any_of(spec.data->synthetic.begin(), spec.data->synthetic.end(),
-                               [](const SyntheticInput& i) { return i.name == "tokens"; });
-  if (!text && !ids && spec.infer.along.empty())
-    return std::nullopt;
-  auto or_else = [](const std::string& given, const char* usual) { return given.empty() ? usual : given; };
-  return Decoding{or_else(spec.infer.along, "length"), or_else(spec.infer.tokens, "tokens"),
-                  or_else(spec.infer.logits, "logits"), spec.data ? spec.data->batch : "batch"};
-}
-
 Job natural_job(const Spec& spec) { return spec.train ? Job::train : Job::eval; }
 
 std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagnostics& diagnostics) {
@@ -182,7 +159,7 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagn
   const Numerics numerics = numerics_of(spec.numerics);
   Phases phases;
   if (job == Job::infer)
-    return inference_plan(spec, sources, numerics, diagnostics);
+    return inference_plan(spec, sources, diagnostics);
   if (job == Job::train && spec.train) {
     const bool evaluates = spec.train->eval_every > 0 && !warn_of_no_held_out(spec, diagnostics);
     if (!train_phases(spec, sources, numerics, diagnostics, phases) ||
@@ -197,6 +174,19 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagn
     check_patterns(spec, phases, diagnostics);
   }
   return plan;
+}
+
+void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostics) {
+  if (!spec.has("infer") || !decoding_of(spec))
+    return;
+  Diagnostics found;
+  make_plan(spec, sources, Job::infer, found);
+  std::set<Code> known;
+  for (const Diagnostic& d : diagnostics.all())
+    known.insert(d.code);
+  for (const Diagnostic& d : found.all())
+    if (d.severity == Severity::error && !known.count(d.code))
+      diagnostics.add(d);
 }
 
 }  // namespace mtf

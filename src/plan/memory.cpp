@@ -231,8 +231,11 @@ void collect_resident(const Program& p, Resident& resident) {
     resident.list.push_back({b.name, v, resident.bytes});
     resident.bytes += aligned(v.local_bytes());
   };
-  for (const Program::Binding& b : p.inputs)
+  std::set<std::string_view> bound;
+  for (const Program::Binding& b : p.inputs) {
+    CHECK(!persistent(p[root(p, b.value)].storage) || bound.insert(b.name).second, b.name);
     add(b);
+  }
   for (const Program::Binding& b : p.outputs)
     add(b);
 }

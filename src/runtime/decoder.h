@@ -22,8 +22,10 @@ class Decoder {
   Decoder(Session&, const Decoding&);
 
   int64_t length() const { return length_; }
-  void check(std::span<const int32_t> prompt) const;  // Failure(bad_input) if it cannot be continued
-  void generate(std::span<const int32_t> prompt, const Sampling&, const std::function<bool(int32_t)>& token);
+  void check(
+      std::span<const int32_t> prompt) const;  // Failure(bad_input) if it cannot be continued
+  void generate(std::span<const int32_t> prompt, const Sampling&,
+                const std::function<bool(int32_t)>& token);
 
   // The logits of the last position that was fed, [vocabulary].
   std::span<const float> logits() const { return logits_; }
@@ -33,7 +35,8 @@ class Decoder {
   void reset();  // back to position 0
 
  private:
-  void run(const char* program, std::span<const int32_t> ids, int64_t positions);
+  void run(const char* program, std::span<const int32_t> ids);
+  void read_logits(const Program&, const Value&, std::span<const std::byte>, int64_t at);
 
   Session& session_;
   Decoding decoding_;

@@ -1,5 +1,7 @@
 #include "runtime/saving.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "plan/lower.h"
 #include "runtime/agreement.h"
@@ -40,8 +42,8 @@ std::vector<TensorBox> boxes_of(Session& session) {
       continue;
     const Program& program = dims_of(plan, p);
     const View view = view_of(program, p.value, rank);
-    boxes.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole, view.origin, view.size,
-                     session.device().resident(p).data()});
+    boxes.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole, view.origin,
+                     view.size, session.device().resident(p).data()});
   }
   return boxes;
 }
@@ -62,8 +64,8 @@ int64_t saved_bytes(const Plan& plan) {
   return all;
 }
 
-void save(Session& session, const std::string& directory, int64_t step, const std::string& rank_0_run_id,
-          const CheckpointState& state, int keep) {
+void save(Session& session, const std::string& directory, int64_t step,
+          const std::string& rank_0_run_id, const CheckpointState& state, int keep) {
   Communicator& c = session.communicator();
   const bool first = c.rank() == 0;
   std::string run_id = rank_0_run_id;
@@ -96,11 +98,16 @@ void load(Session& session, const Checkpoint& checkpoint, bool everything) {
     const View view = view_of(program, p.value, 0);
     expected.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole});
   }
+  // Evaluation and inference leave out parameters that their outputs do not depend on.
+  const auto is_expected = [&](const TensorInfo& t) {
+    return std::any_of(expected.begin(), expected.end(), [&](const TensorInfo& e) { return e.name == t.name; });
+  };
   for (const TensorInfo& t : checkpoint.tensors())
-    if (everything || t.name.starts_with("parameter:"))
+    if (everything || is_expected(t))
       found.push_back(t);
   if (const std::string text = differences(expected, found); !text.empty())
-    throw Failure(Exit::bad_input, checkpoint.path() + " is a checkpoint of another model: " + text);
+    throw Failure(Exit::bad_input,
+                  checkpoint.path() + " is a checkpoint of another model: " + text);
   for (const Persistent& p : session.plan().resident.list) {
     if (!saved(p) || (p.value.storage == Storage::state && !everything))
       continue;

@@ -15,7 +15,8 @@ void save(Session&, const std::string& directory, int64_t step, const std::strin
           const CheckpointState&, int keep);
 
 // Fills parameters, and with `everything` optimizer state too, from a checkpoint. Failure(bad_input)
-// that lists all missing, extra and different tensors if it is one of another model.
+// that lists all missing and different tensors, with `everything` extra ones too, if it is one of
+// another model.
 void load(Session&, const Checkpoint&, bool everything);
 
 }  // namespace mtf
