@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <set>
 
 #include "plan/lower.h"
 #include "runtime/decoder.h"
@@ -96,10 +98,13 @@ Logits forward_logits(const std::string& path, const Sets& sets, std::span<const
     e.run();
     for (const Program::Binding& b : e.program().outputs)
       if (b.name == "logits") {
-        const size_t vocabulary = e.bytes(b.value).size() / sizeof(float) / ids.size();
-        for (size_t i = 0; i < ids.size(); ++i) {
-          out[i].resize(vocabulary);
-          std::memcpy(out[i].data(), e.bytes(b.value).data() + i * vocabulary * sizeof(float), vocabulary * sizeof(float));
+        const Value& v = e.program()[b.value];
+        const auto width = static_cast<size_t>(size_of(v.type.dtype));
+        const size_t vocabulary = e.bytes(b.value).size() / width / ids.size();
+        for (size_t i = 0; i < ids.size() * vocabulary; ++i) {
+          uint32_t bits = 0;  // a bf16 is the upper half of an f32
+          std::memcpy(reinterpret_cast<std::byte*>(&bits) + sizeof bits - width, e.bytes(b.value).data() + i * width, width);
+          out[i / vocabulary].push_back(std::bit_cast<float>(bits));
         }
       }
   });
@@ -180,6 +185,123 @@ TEST_CASE("decoding equals the forward for every kind of language model") {
 
 TEST_CASE("decoding equals the forward for a model of one's own blocks") {
   check_decoding("specs/lm_blocks.yaml", small, "");
+}
+
+// ---- models that decoding must not take for the usual one ----------------------------------------
+
+struct Written {
+  explicit Written(const std::string& text) : path(fmt::format("/tmp/mtf-decode-{}.yaml", getpid())) {
+    std::ofstream(path) << text;
+  }
+  ~Written() { unlink(path.c_str()); }
+  const std::string path;
+};
+
+std::string with_replaced(std::string text, const std::string& from, const std::string& to) {
+  REQUIRE(text.find(from) != std::string::npos);
+  return text.replace(text.find(from), from.size(), to);
+}
+
+const std::string one_layer =
+    "mtf: 1\nname: one\n"
+    "dims: {batch: 2, length: 24, memory: length, d: 32, heads: 2, key: 16, vocab: 50, other: vocab}\n"
+    "model:\n  inputs: {tokens: {dims: [batch, length], dtype: i32}, kinds: {dims: [batch, length], dtype: i32}}\n"
+    "  params: {table: [vocab, d], place: [length, d], wq: [d, heads, key], wk: [d, heads, key], wv: [d, heads, key],\n"
+    "           wo: [heads, key, d]}\n"
+    "  steps:\n"
+    "    - row: {embedding: [table, tokens], over: vocab}\n"
+    "    - x: {add: [row, place]}\n"
+    "    - q: {einsum: [x, wq]}\n"
+    "    - k_here: {einsum: [x, wk]}\n"
+    "    - v_here: {einsum: [x, wv]}\n"
+    "    - k: {rename: k_here, dims: {length: memory}}\n"
+    "    - v: {rename: v_here, dims: {length: memory}}\n"
+    "    - mixed: {attention: [q, k, v], rows: length, over: memory, key: key, causal: true}\n"
+    "    - y: {einsum: [mixed, wo]}\n"
+    "    - z: {add: [x, y]}\n"
+    "    - logits: {einsum: [z, table], to: [batch, length, vocab]}\n"
+    "  outputs: {logits: logits}\n"
+    "data: {synthetic: {tokens: {uniform: vocab}, kinds: {uniform: vocab}}}\n";
+
+TEST_CASE("a last piece that would cross the end leaves the positions where they are") {
+  const Written file(one_layer);
+  const std::vector<int32_t> ids = some_ids(24);
+  const Logits expected = forward_logits(file.path, {}, ids);
+  for (int piece : {5, 16, 23})  // prompts of 20 to 24 cross the end
+    CHECK(decode_difference(file.path, {fmt::format("infer.prefill={}", piece)}, ids, expected) == "");
+}
+
+TEST_CASE("logits may have their dims in any order") {
+  const std::vector<int32_t> ids = some_ids(24);
+  const Written usual(one_layer);
+  const Logits expected = forward_logits(usual.path, {}, ids);
+  for (const char* order : {"[batch, vocab, length]", "[vocab, length, batch]"}) {
+    INFO(order);
+    const Written file(with_replaced(one_layer, "to: [batch, length, vocab]", fmt::format("to: {}", order)));
+    CHECK(decode_difference(file.path, {"infer.prefill=7"}, ids, expected) == "");
+  }
+}
+
+TEST_CASE("rules for past dims, caches and renamed logits do not change a bit") {
+  const std::vector<int32_t> ids = some_ids(24);
+  const Written file(with_replaced(one_layer, "    - logits: {einsum: [z, table], to: [batch, length, vocab]}",
+                                   "    - raw: {einsum: [z, table], to: [batch, length, vocab]}\n"
+                                   "    - logits: {rename: raw, dims: {vocab: other}}"));
+  const char* blocks = "numerics.blocks={memory: 2, heads: 2}";  // so that halves are exact
+  const Logits expected = forward_logits(file.path, {blocks}, ids);
+  for (const char* layout :
+       {"{memory: m}", "{length: m}", "{batch: m}", "{vocab: m, other: m}", "{rules: {heads: m}, tensors: {'*k*': {heads: m}}}",
+        "{tensors: {k: {heads: m}}}", "{tensors: {k_here: {heads: m}, v: {key: m}}}", "{tensors: {'*': {length: m, memory: m}}}"}) {
+    INFO(layout);
+    CHECK(decode_difference(file.path, {"mesh={m: 2}", fmt::format("layout={}", layout), blocks, "infer.prefill=7"}, ids, expected) == "");
+  }
+}
+
+TEST_CASE("every operand of attention has a cache of its own") {
+  const Written file(one_layer);
+  const Planned p = planned(file.path, {"numerics.compute=bf16"}, Job::infer);
+  REQUIRE(p.plan);
+  std::set<std::string> names;
+  for (const Persistent& r : p.plan->resident.list)
+    if (r.value.storage == Storage::cache)
+      names.insert(r.name);
+  CHECK(names.size() == 2);
+  const std::vector<int32_t> ids = some_ids(24);
+  const Logits expected = forward_logits(file.path, {"numerics.compute=bf16"}, ids);
+  CHECK(decode_difference(file.path, {"numerics.compute=bf16", "infer.prefill=7"}, ids, expected) == "");
+}
+
+TEST_CASE("blocks of the batch are for the loss alone") {
+  const Written file(one_layer);
+  const Planned p = planned(file.path, {"numerics.blocks={batch: 2, length: 4}"}, Job::infer);
+  CHECK(p.messages == "");
+  CHECK(p.plan);
+}
+
+TEST_CASE("what decoding cannot do is said before it starts") {
+  auto messages = [](const std::string& text, const Sets& sets) {
+    const Written file(text);
+    const Planned p = planned(file.path, sets, Job::infer);
+    CHECK(!p.plan);
+    return p.messages;
+  };
+  CHECK(messages(one_layer, {"infer.along=lenght"}) == "the model has no dim 'lenght' to decode\n");
+  CHECK(messages(one_layer, {"infer.tokens=words"}) == "the model has no input 'words' to decode\n");
+  CHECK(messages(one_layer, {"infer={tokens: words, logits: scores}"}) ==
+        "the model has no input 'words' to decode\nthe model has no output 'scores' to decode\n");
+  CHECK(messages(one_layer, {"infer.dims={batch: 2}"}) ==
+        "'tokens' is i32[batch=2, length=24]; decoding takes one example at a time, so only 'length' may be longer than 1\n");
+  CHECK(messages(one_layer, {"numerics.blocks={lenght: 4}"}) == "no tensor has a dim 'lenght'\n");
+  CHECK(messages(one_layer, {"infer.tokens=kinds"}) ==
+        "'logits' depends on the input 'tokens', and decoding gives a model nothing but 'kinds'\n"
+        "'logits' does not depend on 'kinds', so there is nothing to decode\n");
+  CHECK(messages(with_replaced(one_layer, "{logits: logits}", "{logits: q}"), {}) ==
+        "'logits' is f32[batch=1, length=24, heads=2, key=16]; logits are floats along 'length' and one more dim, that of "
+        "the tokens to choose from\n");
+  CHECK(messages(with_replaced(one_layer, "    - x: {add: [row, place]}",
+                               "    - kind: {embedding: [table, kinds], over: vocab}\n    - both: {add: [row, kind]}\n"
+                               "    - x: {add: [both, place]}"), {}) ==
+        "'logits' depends on the input 'kinds', and decoding gives a model nothing but 'tokens'\n");
 }
 
 // ---- refusals ----------------------------------------------------------------------------------
