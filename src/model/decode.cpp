@@ -1,7 +1,7 @@
-// Each node is copied once. What depends on parameters and indices alone is "fixed": computed whole and
-// sliced where new positions read it. What depends on inputs is "moving": its T, and the past dim that
-// a rename of T makes, have only the new positions, until an op meets T and the past dim together;
-// there the past operand is written into its cache, which has all positions.
+// Each node is copied once. What depends on parameters and indices alone is "fixed": computed whole
+// and sliced where new positions read it. What depends on inputs is "moving": its T, and the past
+// dim that a rename of T makes, have only the new positions, until an op meets T and the past dim
+// together; there the past operand is written into its cache, which has all positions.
 #include "model/decode.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,8 @@ class Decoder {
         copy({i});
     if (!good_)
       return std::nullopt;
-    graph_.outputs.insert(graph_.outputs.begin(), {options_.output, copied_[static_cast<size_t>(wanted.index)].node});
+    graph_.outputs.insert(graph_.outputs.begin(),
+                          {options_.output, copied_[static_cast<size_t>(wanted.index)].node});
     return std::move(graph_);
   }
 
@@ -65,14 +66,15 @@ class Decoder {
       found = found || input.name == options_.tokens;
       if (input.name != options_.tokens)
         refuse(forward_[input.node].origin.span,
-               fmt::format("'{}' depends on the input '{}', and decoding gives a model nothing but '{}'",
-                           options_.output, input.name, options_.tokens),
+               fmt::format(
+                   "'{}' depends on the input '{}', and decoding gives a model nothing but '{}'",
+                   options_.output, input.name, options_.tokens),
                "");
     }
     if (!found)
       refuse(forward_[find_output()].origin.span,
-             fmt::format("'{}' does not depend on '{}', so there is nothing to decode", options_.output,
-                         options_.tokens),
+             fmt::format("'{}' does not depend on '{}', so there is nothing to decode",
+                         options_.output, options_.tokens),
              "name both with `infer: {tokens: INPUT, logits: OUTPUT}`");
   }
 
@@ -168,10 +170,12 @@ class Decoder {
 
   bool check(const Node& old, bool meets) {
     auto refuse_op = [&](DimId d, const char* what) {
-      refuse(old.origin.span,
-             fmt::format("{} {} '{}' over positions, so this model cannot be decoded one position at a time",
-                         old.origin.scope, what, forward_[d].name),
-             "only causal attention may look at other positions");
+      refuse(
+          old.origin.span,
+          fmt::format(
+              "{} {} '{}' over positions, so this model cannot be decoded one position at a time",
+              old.origin.scope, what, forward_[d].name),
+          "only causal attention may look at other positions");
     };
     for (NodeId in : old.inputs)
       for (DimId d : forward_[in].type.shape.dims) {
@@ -300,14 +304,18 @@ std::vector<DimId> decoded_dims(const Graph& forward, DimId along) {
   for (const Node& n : forward.nodes)
     if (const auto* pairs = n.op->name_only ? n.attrs.get<DimPairs>("dims") : nullptr)
       for (const auto& [from, to] : *pairs)
-        if (std::count(found.begin(), found.end(), from) && !std::count(found.begin(), found.end(), to))
+        if (std::count(found.begin(), found.end(), from) &&
+            !std::count(found.begin(), found.end(), to))
           found.push_back(to);
   return found;
 }
 
-std::string new_positions(const std::string& dim) { return dim + "@new"; }
+std::string new_positions(const std::string& dim) {
+  return dim + "@new";
+}
 
-std::optional<Graph> decode_graph(const Graph& forward, const DecodeOptions& options, Diagnostics& diagnostics) {
+std::optional<Graph> decode_graph(const Graph& forward, const DecodeOptions& options,
+                                  Diagnostics& diagnostics) {
   return Decoder(forward, options, diagnostics).run();
 }
 

@@ -26,9 +26,9 @@ std::vector<DimId> decoded_dims(const Graph& forward, DimId along);
 std::string new_positions(const std::string& dim);
 
 // Scalar inputs of the result: "driver:position" (i32), the first new position, and "driver:count"
-// (i32), how many of the new positions are real; caches are states named "cache:STEP". Its one output keeps the name.
-// nullopt after a diagnostic that names the op which mixes positions in a way that cannot be decoded,
-// or another input that the output depends on.
+// (i32), how many of the new positions are real; caches are states named "cache:STEP". Its one
+// output keeps the name. nullopt after a diagnostic that names the op which mixes positions in a
+// way that cannot be decoded, or another input that the output depends on.
 std::optional<Graph> decode_graph(const Graph& forward, const DecodeOptions&, Diagnostics&);
 
 }  // namespace mtf

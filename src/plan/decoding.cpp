@@ -49,14 +49,17 @@ class Check {
     const std::string near = nearest(name, known);
     const std::string all = known.empty() ? fmt::format("it has no {}s", kind)
                                           : fmt::format("its {}s are {}", kind, listed(known));
-    refuse(Code::model_unknown_name, fmt::format("the model has no {} '{}' to decode", kind, name), "infer." + key,
-           !near.empty()              ? "did you mean '" + near + "'?"
-           : spec_.has("infer." + key) ? all
-                                      : fmt::format("{}; name it with `infer: {{{}: NAME}}`", all, key));
+    refuse(Code::model_unknown_name, fmt::format("the model has no {} '{}' to decode", kind, name),
+           "infer." + key,
+           !near.empty() ? "did you mean '" + near + "'?"
+           : spec_.has("infer." + key)
+               ? all
+               : fmt::format("{}; name it with `infer: {{{}: NAME}}`", all, key));
   }
 
   static NodeId node(const std::vector<Named>& list, const std::string& name) {
-    return std::find_if(list.begin(), list.end(), [&](const Named& n) { return n.name == name; })->node;
+    return std::find_if(list.begin(), list.end(), [&](const Named& n) { return n.name == name; })
+        ->node;
   }
 
   // "'x' is f32[batch=1, length=8]"
@@ -70,16 +73,19 @@ class Check {
                                     [&](DimId d) { return d == along_ || forward_[d].size == 1; });
     const std::string what = described(decoding_.tokens, tokens.type);
     if (tokens.type.dtype != DType::i32 || !shape.has(along_))
-      return refuse(Code::infer_undecodable, fmt::format("{}; tokens are i32 numbers along '{}'", what, decoding_.along),
+      return refuse(Code::infer_undecodable,
+                    fmt::format("{}; tokens are i32 numbers along '{}'", what, decoding_.along),
                     "infer.tokens", "");
     const std::string batch = "infer.dims." + decoding_.batch;
     if (!single)
-      refuse(Code::infer_undecodable,
-             fmt::format("{}; decoding takes one example at a time, so only '{}' may be longer than 1", what,
-                         decoding_.along),
-             batch,
-             spec_.has(batch) ? "leave out " + batch + ", or make it 1"
-                              : "if another dim than '" + decoding_.batch + "' counts examples, say so: `data: {batch: DIM}`");
+      refuse(
+          Code::infer_undecodable,
+          fmt::format("{}; decoding takes one example at a time, so only '{}' may be longer than 1",
+                      what, decoding_.along),
+          batch,
+          spec_.has(batch) ? "leave out " + batch + ", or make it 1"
+                           : "if another dim than '" + decoding_.batch +
+                                 "' counts examples, say so: `data: {batch: DIM}`");
   }
 
   void check_logits(const Node& logits) {
@@ -88,7 +94,8 @@ class Check {
       scores += d != along_ && forward_[d].name != decoding_.batch;
     if (scores != 1 || !is_float(logits.type.dtype) || !logits.type.shape.has(along_))
       refuse(Code::infer_undecodable,
-             fmt::format("{}; logits are floats along '{}' and one more dim, that of the tokens to choose from",
+             fmt::format("{}; logits are floats along '{}' and one more dim, that of the tokens to "
+                         "choose from",
                          described(decoding_.logits, logits.type), decoding_.along),
              "infer.logits", "");
   }
@@ -110,7 +117,9 @@ std::optional<Decoding> decoding_of(const Spec& spec) {
                                [](const SyntheticInput& i) { return i.name == "tokens"; });
   if (!text && !ids && spec.infer.along.empty())
     return std::nullopt;
-  auto or_else = [](const std::string& given, const char* usual) { return given.empty() ? usual : given; };
+  auto or_else = [](const std::string& given, const char* usual) {
+    return given.empty() ? usual : given;
+  };
   return Decoding{or_else(spec.infer.along, "length"), or_else(spec.infer.tokens, "tokens"),
                   or_else(spec.infer.logits, "logits"), spec.data ? spec.data->batch : "batch"};
 }
@@ -146,7 +155,8 @@ void soften_rules(LayoutRules& rules, const Graph& forward, const Decoding& deco
     soften(list);
 }
 
-bool check_decoding(const Spec& spec, const Graph& forward, const Decoding& decoding, Diagnostics& diagnostics) {
+bool check_decoding(const Spec& spec, const Graph& forward, const Decoding& decoding,
+                    Diagnostics& diagnostics) {
   return Check(spec, forward, decoding, diagnostics).run();
 }
 

@@ -1,5 +1,5 @@
-// How a language model is decoded: what `infer:` and `data:` say about it, the spec and the rules as
-// decoding reads them, and whether the model is one that can be continued token by token.
+// How a language model is decoded: what `infer:` and `data:` say about it, the spec and the rules
+// as decoding reads them, and whether the model is one that can be continued token by token.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct Decoding {
 // nullopt for a model that gives plain outputs.
 std::optional<Decoding> decoding_of(const Spec&);
 
-// The spec as inference reads it: infer's dims, mesh and layout; if tokens are decoded, one example at
-// a time and no blocks of the batch.
+// The spec as inference reads it: infer's dims, mesh and layout; if tokens are decoded, one example
+// at a time and no blocks of the batch.
 Spec for_inference(const Spec&, const Decoding*);
 
 // Makes rules for the batch, for positions and for past dims soft: new positions are few.

@@ -120,7 +120,8 @@ void Decoder::read_logits(const Program& p, const Value& v, std::span<const std:
   CHECK(v.local_elements() == stride);
   const int64_t width = size_of(v.type.dtype);
   for (size_t i = 0; i < logits_.size(); ++i)
-    logits_[i] = as_float(v.type.dtype, bytes.data() + (at * row + static_cast<int64_t>(i) * column) * width);
+    logits_[i] = as_float(v.type.dtype,
+                          bytes.data() + (at * row + static_cast<int64_t>(i) * column) * width);
 }
 
 void Decoder::check(std::span<const int32_t> prompt) const {

@@ -100,7 +100,8 @@ void load(Session& session, const Checkpoint& checkpoint, bool everything) {
   }
   // Evaluation and inference leave out parameters that their outputs do not depend on.
   const auto is_expected = [&](const TensorInfo& t) {
-    return std::any_of(expected.begin(), expected.end(), [&](const TensorInfo& e) { return e.name == t.name; });
+    return std::any_of(expected.begin(), expected.end(),
+                       [&](const TensorInfo& e) { return e.name == t.name; });
   };
   for (const TensorInfo& t : checkpoint.tensors())
     if (everything || is_expected(t))
