@@ -215,7 +215,7 @@ void bind_outputs(Program& p) {
     if (fresh && (it == old.end() || may_replace(p, life, v, it->second)))
       p[v].storage = storage;
     else
-      output.value = append_copy(p, v, storage);
+      output.value = append_copy(p, output.value, storage);
   }
 }
 
