@@ -14,8 +14,8 @@ int infer_command(const Options&, int argc, char** argv);
 int show_command(const Options&);
 int ops_command(const Options&);
 
-// Prints diagnostics to stderr (of rank 0) and, if there is an error, says how many. Exit::ok, Exit::spec, or
-// Exit::does_not_fit if broken budgets are the only errors.
+// Prints diagnostics to stderr (of rank 0) and, if there is an error, says how many. Exit::ok,
+// Exit::spec, or Exit::does_not_fit if broken budgets are the only errors.
 int print_diagnostics(const Sources&, const Diagnostics&, const Options&);
 bool use_colour(const Options&, int descriptor);
 

@@ -1,4 +1,5 @@
-// mtf infer: continues a prompt, streaming tokens; or writes the outputs of a model that has no tokens.
+// mtf infer: continues a prompt, streaming tokens; or writes the outputs of a model that has no
+// tokens.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,9 +22,11 @@ std::string prompt_of(const Options& o) {
   return {std::istreambuf_iterator<char>(std::cin), {}};
 }
 
-int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan, const Decoding& decoding) {
+int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan,
+           const Decoding& decoding) {
   const Tokenizer tokenizer = make_tokenizer(spec.data ? spec.data->tokenizer : "bytes");
-  std::string prompt = rank.first() ? prompt_of(o) : "";  // the launcher gives its input to the first rank
+  std::string prompt =
+      rank.first() ? prompt_of(o) : "";  // the launcher gives its input to the first rank
   spread(*rank.communicator, prompt);
   const std::vector<int32_t> ids = tokenizer.encode(prompt);
   std::optional<Session> session;
@@ -34,7 +37,8 @@ int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan, con
     decoder->check(ids);
     load_weights(rank, *session, o, spec);
   });
-  const Sampling sampling{spec.infer.temperature, spec.infer.top_k, spec.infer.seed, o.max_tokens.value_or(spec.infer.max_tokens)};
+  const Sampling sampling{spec.infer.temperature, spec.infer.top_k, spec.infer.seed,
+                          o.max_tokens.value_or(spec.infer.max_tokens)};
   if (rank.first())
     std::fwrite(prompt.data(), 1, prompt.size(), stdout);
   decoder->generate(ids, sampling, [&](int32_t id) {
@@ -56,8 +60,9 @@ int infer_command(const Options& o, int argc, char** argv) {
   return run_job(o, Job::infer, argc, argv, [&](Rank& rank, const Spec& spec, const Plan& plan) {
     const std::optional<Decoding> decoding = decoding_of(spec);
     if (!decoding)
-      throw Failure(Exit::spec, "this model has no tokens to continue; say which input holds them with "
-                                "`infer: {along: DIM, tokens: INPUT, logits: OUTPUT}`");
+      throw Failure(Exit::spec,
+                    "this model has no tokens to continue; say which input holds them with "
+                    "`infer: {along: DIM, tokens: INPUT, logits: OUTPUT}`");
     return decode(rank, o, spec, plan, *decoding);
   });
 }

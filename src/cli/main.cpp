@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return refuse(mtf::Exit::environment, "error: out of memory");
   } catch (const std::exception& e) {
-    return refuse(mtf::Exit::bug, std::string("internal error: ") + e.what() + "\nThis is a bug of mtf, not of your spec.");
+    return refuse(mtf::Exit::bug, std::string("internal error: ") + e.what() +
+                                      "\nThis is a bug of mtf, not of your spec.");
   }
 }

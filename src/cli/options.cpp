@@ -12,7 +12,8 @@ namespace {
 
 // CLI11 reads 010 as 8 and -1 as a huge size: digits only, and in range.
 std::string whole_number(const std::string& text) {
-  const bool digits = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+  const bool digits = !text.empty() && text.size() <= 9 &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
   if (!digits || (text.size() > 1 && text[0] == '0'))
     return "'" + text + "' is not a whole number in 0..999999999";
   return {};
@@ -37,8 +38,11 @@ void common(CLI::App& c, Options& o, std::vector<std::string>& sets, bool many) 
   auto* specs = c.add_option("spec", o.specs, "spec file, or - for standard input")->required();
   if (!many)
     specs->expected(1);
-  c.add_option("--set", sets, "replace a value: --set train.steps=10")->take_all()->allow_extra_args(false);
-  c.add_option("--color", o.color, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  c.add_option("--set", sets, "replace a value: --set train.steps=10")
+      ->take_all()
+      ->allow_extra_args(false);
+  c.add_option("--color", o.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
 void running(CLI::App& c, Options& o) {
@@ -51,7 +55,9 @@ void running(CLI::App& c, Options& o) {
 Parsed parse_command_line(int argc, char** argv) {
   Options o;
   std::vector<std::string> sets;
-  CLI::App app("mtf: named dims, a mesh and layout rules in one YAML file: validated, planned, trained and inferred.");
+  CLI::App app(
+      "mtf: named dims, a mesh and layout rules in one YAML file: validated, planned, trained and "
+      "inferred.");
   app.set_version_flag("--version", "mtf " MTF_VERSION);
   app.require_subcommand(1);
 
@@ -59,7 +65,8 @@ Parsed parse_command_line(int argc, char** argv) {
   common(*validate, o, sets, true);
   validate->add_flag("--deny-warnings", o.deny_warnings, "warnings are errors");
 
-  auto* plan = app.add_subcommand("plan", "memory, FLOPs and communication of each device, exactly");
+  auto* plan =
+      app.add_subcommand("plan", "memory, FLOPs and communication of each device, exactly");
   common(*plan, o, sets, false);
   plan->add_flag("--program", o.list_program, "list the instructions");
   plan->add_option("--format", o.format, "text or json")->check(CLI::IsMember({"text", "json"}));
@@ -68,7 +75,8 @@ Parsed parse_command_line(int argc, char** argv) {
   auto* train = app.add_subcommand("train", "train, under mpirun or with --local");
   common(*train, o, sets, false);
   running(*train, o);
-  train->add_flag("--resume", o.resume, "continue from the newest step of the run directory, on any mesh");
+  train->add_flag("--resume", o.resume,
+                  "continue from the newest step of the run directory, on any mesh");
 
   auto* eval = app.add_subcommand("eval", "loss and accuracy on held-out data");
   common(*eval, o, sets, false);
@@ -80,7 +88,8 @@ Parsed parse_command_line(int argc, char** argv) {
   running(*infer, o);
   infer->add_option("--checkpoint", o.checkpoint, "run directory or one step of it");
   infer->add_option("--prompt", o.prompt, "text to continue; standard input otherwise");
-  infer->add_option("--max-tokens", o.max_tokens, "how many tokens to generate")->check(whole_number);
+  infer->add_option("--max-tokens", o.max_tokens, "how many tokens to generate")
+      ->check(whole_number);
 
   auto* show = app.add_subcommand("show", "print a library file");
   show->add_option("name", o.specs, "its name; without one, the list of names");
@@ -93,10 +102,12 @@ Parsed parse_command_line(int argc, char** argv) {
     if (e.get_exit_code() == 0)
       return {std::nullopt, app.exit(e)};
     const std::string word = argc > 1 ? argv[1] : "";
-    const bool unknown = !word.empty() && word[0] != '-' &&
-                         app.get_subcommands([&](const CLI::App* c) { return c->get_name() == word; }).empty();
+    const bool unknown =
+        !word.empty() && word[0] != '-' &&
+        app.get_subcommands([&](const CLI::App* c) { return c->get_name() == word; }).empty();
     if (speaks())
-      fmt::print(stderr, "mtf: error: {}; `mtf --help` and `mtf COMMAND --help` say what there is\n",
+      fmt::print(stderr,
+                 "mtf: error: {}; `mtf --help` and `mtf COMMAND --help` say what there is\n",
                  unknown ? "there is no command '" + word + "'" : e.what());
     return {std::nullopt, static_cast<int>(Exit::command_line)};
   }

@@ -14,14 +14,14 @@ struct Options {
   std::vector<std::string> specs;  // files; for `show`, names
   std::vector<Override> overrides;
   std::string format = "text";
-  std::string color = "auto";      // auto, always, never
+  std::string color = "auto";  // auto, always, never
   bool deny_warnings = false;
-  bool list_program = false;       // plan --program
-  bool markdown = false;           // ops --markdown
+  bool list_program = false;  // plan --program
+  bool markdown = false;      // ops --markdown
   bool resume = false, local = false;
-  int threads = 0;                 // 0: cores divided by the ranks on this node
-  int ranks = 0;                   // --local: how many; 0: what the mesh has
-  std::string checkpoint;          // infer, eval: a run directory or one step_N
+  int threads = 0;         // 0: cores divided by the ranks on this node
+  int ranks = 0;           // --local: how many; 0: what the mesh has
+  std::string checkpoint;  // infer, eval: a run directory or one step_N
   std::optional<std::string> prompt;
   std::optional<int64_t> max_tokens;
 };

@@ -34,7 +34,8 @@ int launcher_rank() {
 }
 
 [[noreturn]] void become_mpirun(int ranks, int argc, char** argv) {
-  std::vector<std::string> words = {"mpirun", "-n", std::to_string(ranks), "--oversubscribe", "--quiet"};
+  std::vector<std::string> words = {"mpirun", "-n", std::to_string(ranks), "--oversubscribe",
+                                    "--quiet"};
   if (geteuid() == 0)
     words.push_back("--allow-run-as-root");
   words.push_back("/proc/self/exe");
@@ -59,14 +60,18 @@ void check_fits_here(const Plan& plan) {
   const int64_t here = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   const int64_t each = plan.device_bytes(1) + process_bytes;
   if (each > here / plan.mesh.ranks())
-    throw Failure(Exit::does_not_fit, fmt::format("the mesh {} has {} ranks of {} each, and this machine has {}: --local cannot "
-                                                  "start them here", plan.mesh.to_string(), plan.mesh.ranks(),
-                                                  in_bytes(each), in_bytes(here)));
+    throw Failure(
+        Exit::does_not_fit,
+        fmt::format("the mesh {} has {} ranks of {} each, and this machine has {}: --local cannot "
+                    "start them here",
+                    plan.mesh.to_string(), plan.mesh.ranks(), in_bytes(each), in_bytes(here)));
 }
 
 }  // namespace
 
-bool speaks() { return launcher_rank() == 0; }
+bool speaks() {
+  return launcher_rank() == 0;
+}
 
 int leave(int code) {
   constexpr unsigned seconds = 5;
@@ -83,10 +88,13 @@ void check_ranks(const Options& o, const Mesh& mesh, SourceSpan where, Diagnosti
   std::string works = fmt::format("`mpirun -n {} mtf {} {}`", wanted, o.command, o.specs[0]);
   if (!how.under_mpirun)
     works += fmt::format(" or `mtf {} {} --local`", o.command, o.specs[0]);
-  diagnostics.add({Code::mesh_ranks, fmt::format("the mesh {} has {} rank{}, and {} started", mesh.to_string(), wanted,
-                                                 wanted == 1 ? "" : "s",
-                                                 how.ranks == 1 ? "1 was" : fmt::format("{} were", how.ranks)),
-                   where, {}, works});
+  diagnostics.add({Code::mesh_ranks,
+                   fmt::format("the mesh {} has {} rank{}, and {} started", mesh.to_string(),
+                               wanted, wanted == 1 ? "" : "s",
+                               how.ranks == 1 ? "1 was" : fmt::format("{} were", how.ranks)),
+                   where,
+                   {},
+                   works});
 }
 
 Rank join_ranks(const Options& o, const Plan& plan, int argc, char** argv) {

@@ -26,12 +26,12 @@ struct Rank {
 // mesh.ranks if another number of ranks was started than the mesh has, with the commands that work.
 void check_ranks(const Options&, const Mesh&, SourceSpan mesh, Diagnostics&);
 
-// This process as a rank of the plan. With --local outside mpirun it becomes mpirun, if this machine
-// holds that many ranks.
+// This process as a rank of the plan. With --local outside mpirun it becomes mpirun, if this
+// machine holds that many ranks.
 Rank join_ranks(const Options&, const Plan&, int argc, char** argv);
 
-// What a rank does, from here to the end. A SharedFailure is told once; a Failure or an error of our
-// own on one rank ends all with its code.
+// What a rank does, from here to the end. A SharedFailure is told once; a Failure or an error of
+// our own on one rank ends all with its code.
 int run_rank(Rank&, const std::function<int()>& body);
 
 // Under mpirun only rank 0 speaks before MPI is started.

@@ -8,11 +8,13 @@
 #include <cmath>
 #include <ctime>
 
-
 namespace mtf {
 
 RunRecord::RunRecord(const std::string& directory, const Spec& spec, const Plan& plan)
-    : directory_(directory), run_id_(fmt::format("{:x}-{}", std::time(nullptr), getpid())), spec_(spec), plan_(plan) {}
+    : directory_(directory),
+      run_id_(fmt::format("{:x}-{}", std::time(nullptr), getpid())),
+      spec_(spec),
+      plan_(plan) {}
 
 void RunRecord::start(int64_t loaded_step) {
   if (!directory_.empty())
@@ -36,8 +38,11 @@ void RunRecord::step(const StepReport& r, double flops_per_second, double peak_f
   peak_flops_ = peak_flops;
   if (!log_)
     return;
-  Fields fields = {{"step", r.step}, {"loss", r.loss}, {"learning_rate", r.learning_rate},
-                   {"entries", r.entries}, {"seconds", r.seconds},
+  Fields fields = {{"step", r.step},
+                   {"loss", r.loss},
+                   {"learning_rate", r.learning_rate},
+                   {"entries", r.entries},
+                   {"seconds", r.seconds},
                    {"share_of_peak", flops_per_second / peak_flops}};
   if (!std::isnan(r.gradient_norm))
     fields.emplace_back("gradient_norm", r.gradient_norm);

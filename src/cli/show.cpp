@@ -22,8 +22,10 @@ int show_command(const Options& o) {
     const std::optional<std::string_view> text = library_text(name);
     if (!text) {
       const std::string near = nearest(name, names);
-      throw Failure(Exit::command_line, fmt::format("the library has no '{}'{}; it has {}", name,
-                                                    near.empty() ? "" : ", did you mean '" + near + "'?", listed(names)));
+      throw Failure(
+          Exit::command_line,
+          fmt::format("the library has no '{}'{}; it has {}", name,
+                      near.empty() ? "" : ", did you mean '" + near + "'?", listed(names)));
     }
     std::fwrite(text->data(), 1, text->size(), stdout);
   }

@@ -44,7 +44,8 @@ void together(Communicator& c, const std::function<void()>& work) {
   }
   mine.length = static_cast<int64_t>(text.size());
   const std::vector<Outcome> all = gather(c, mine);
-  const auto failed = std::find_if(all.begin(), all.end(), [](const Outcome& o) { return o.code != 0; });
+  const auto failed =
+      std::find_if(all.begin(), all.end(), [](const Outcome& o) { return o.code != 0; });
   int speaker = failed == all.end() ? -1 : static_cast<int>(failed - all.begin());
   spread(c, speaker);
   if (speaker < 0)

@@ -2,6 +2,7 @@
 
 Every test file is called as `test.py EXECUTABLE SPECS [unittest arguments]`.
 """
+
 import json
 import os
 import re
@@ -18,9 +19,19 @@ DIGITS = os.path.join(SPECS, "digits_mlp.yaml")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
 # A language model that trains a step in a few milliseconds and still splits over 8 ranks.
-SMALL_LM = ["dims.batch=8", "dims.length=32", "dims.d_model=32", "dims.d_head=16", "dims.d_ff=64",
-            "dims.layers=2", "train.steps=5", "train.eval_every=5", "train.checkpoint.every=5",
-            "numerics.exact=bitwise", "data.validation=0.001"]
+SMALL_LM = [
+    "dims.batch=8",
+    "dims.length=32",
+    "dims.d_model=32",
+    "dims.d_head=16",
+    "dims.d_ff=64",
+    "dims.layers=2",
+    "train.steps=5",
+    "train.eval_every=5",
+    "train.checkpoint.every=5",
+    "numerics.exact=bitwise",
+    "data.validation=0.001",
+]
 
 
 def sets(values):
@@ -55,16 +66,32 @@ class Case(unittest.TestCase):
         return self.path(name)
 
     def run_mtf(self, *arguments, ranks=None, expect=0, timeout=60, stdin=b""):
-        """The finished process (bytes in stdout and stderr), which must have exited with `expect`."""
-        done = subprocess.run(command(list(arguments), ranks), cwd=self.directory, env=ENVIRONMENT,
-                              input=stdin, capture_output=True, timeout=timeout)
-        self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout.decode(errors='replace')}"
-                                                  f"\n{done.stderr.decode(errors='replace')}")
+        """The finished process, bytes in its streams, which must have exited with `expect`."""
+        done = subprocess.run(
+            command(list(arguments), ranks),
+            cwd=self.directory,
+            env=ENVIRONMENT,
+            input=stdin,
+            capture_output=True,
+            timeout=timeout,
+        )
+        self.assertEqual(
+            done.returncode,
+            expect,
+            f"{arguments}\n{done.stdout.decode(errors='replace')}"
+            f"\n{done.stderr.decode(errors='replace')}",
+        )
         return done
 
     def start_mtf(self, *arguments, ranks=None):
-        process = subprocess.Popen(command(list(arguments), ranks), cwd=self.directory, env=ENVIRONMENT,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command(list(arguments), ranks),
+            cwd=self.directory,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+        )
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         return process
@@ -86,18 +113,26 @@ class RunDirectory:
         self.path = path
 
     def losses(self):
-        """The numbers of the metrics as they are written: `loss` and `held_out_loss`, line by line."""
-        return re.findall(r'"(?:held_out_)?loss":[^,}]*', read_text(os.path.join(self.path, "metrics.jsonl")))
+        """`loss` and `held_out_loss` as they are written, line by line."""
+        return re.findall(
+            r'"(?:held_out_)?loss":[^,}]*', read_text(os.path.join(self.path, "metrics.jsonl"))
+        )
 
     def metrics(self):
         """All lines, without the times."""
-        return re.sub(r',"(?:seconds|share_of_peak)":[^,}]*', "", read_text(os.path.join(self.path, "metrics.jsonl")))
+        return re.sub(
+            r',"(?:seconds|share_of_peak)":[^,}]*',
+            "",
+            read_text(os.path.join(self.path, "metrics.jsonl")),
+        )
 
     def record(self):
         return json.loads(read_text(os.path.join(self.path, "run.json")))
 
     def steps(self):
-        return sorted(int(name[5:]) for name in os.listdir(self.path) if re.fullmatch(r"step_\d+", name))
+        return sorted(
+            int(name[5:]) for name in os.listdir(self.path) if re.fullmatch(r"step_\d+", name)
+        )
 
     def tensors(self, step):
         return tensors_of(os.path.join(self.path, f"step_{step}"))
@@ -112,7 +147,7 @@ def tensors_of(directory):
         with open(os.path.join(directory, name), "rb") as file:
             data = file.read()
         length = struct.unpack("<Q", data[:8])[0]
-        header = json.loads(data[8:8 + length])
+        header = json.loads(data[8 : 8 + length])
         for tensor, text in header.pop("__metadata__", {}).items():
             entry, box = header[tensor], json.loads(text)
             begin, end = (8 + length + offset for offset in entry["data_offsets"])
@@ -144,7 +179,7 @@ def place(out, whole, origin, size, box):
             at += (origin[d] + rest % size[d]) * stride
             rest //= size[d]
             stride *= whole[d]
-        out[at * width:at * width + row] = box[i * row:(i + 1) * row]
+        out[at * width : at * width + row] = box[i * row : (i + 1) * row]
 
 
 def main():

@@ -1,4 +1,5 @@
-"""Runs that stop, are stopped or are killed: what they leave continues on any mesh as if nothing had been."""
+"""Runs that stop, are stopped or are killed continue on any mesh as if nothing had been."""
+
 import os
 import random
 import re
@@ -10,7 +11,10 @@ from harness import LM, SMALL_LM, Case, RunDirectory, main, sets
 ALONE = ["mesh={}", "layout={}"]
 DATA_2 = ["mesh={data: 2}", "layout={batch: data}"]
 TENSOR_2 = ["mesh={model: 2}", "layout={heads: model, d_ff: model, vocab: model}"]
-MIXED_4 = ["mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model}"]
+MIXED_4 = [
+    "mesh={data: 2, model: 2}",
+    "layout={batch: data, heads: model, d_ff: model, vocab: model}",
+]
 
 
 def ranks_of(mpirun):
@@ -39,8 +43,11 @@ def alive(pid):
 
 class Resume(Case):
     def arguments(self, name, layout, values, resume=False):
-        return (["train", LM] + (["--resume"] if resume else []) +
-                sets(SMALL_LM + layout + values + [f"train.checkpoint.directory={name}"]))
+        return (
+            ["train", LM]
+            + (["--resume"] if resume else [])
+            + sets(SMALL_LM + layout + values + [f"train.checkpoint.directory={name}"])
+        )
 
     def assert_same_run(self, one, other, step):
         one, other = RunDirectory(self.path(one)), RunDirectory(self.path(other))
@@ -61,15 +68,21 @@ class Resume(Case):
     def assert_loads(self, name):
         """The newest step of the directory is whole: a run continues from it."""
         newest = RunDirectory(self.path(name)).steps()[-1]
-        done = self.run_mtf(*self.arguments(name, ALONE, [f"train.steps={newest + 1}"], resume=True))
+        done = self.run_mtf(
+            *self.arguments(name, ALONE, [f"train.steps={newest + 1}"], resume=True)
+        )
         self.assertIn(f"resumed after step {newest} of", done.stdout.decode())
 
     def test_resume_on_other_meshes(self):
         constant = ["train.optimizer={adamw: {learning_rate: 0.003}}", "train.eval_every=2"]
         self.run_mtf(*self.arguments("whole", ALONE, constant + ["train.steps=6"]))
         self.run_mtf(*self.arguments("parts", ALONE, constant + ["train.steps=2"]))
-        self.run_mtf(*self.arguments("parts", MIXED_4, constant + ["train.steps=4"], resume=True), ranks=4)
-        self.run_mtf(*self.arguments("parts", TENSOR_2, constant + ["train.steps=6"], resume=True), ranks=2)
+        self.run_mtf(
+            *self.arguments("parts", MIXED_4, constant + ["train.steps=4"], resume=True), ranks=4
+        )
+        self.run_mtf(
+            *self.arguments("parts", TENSOR_2, constant + ["train.steps=6"], resume=True), ranks=2
+        )
         self.assert_same_run("parts", "whole", 6)
 
     def test_directory_of_a_run_is_not_overwritten(self):
@@ -82,7 +95,12 @@ class Resume(Case):
         self.assert_refused(done, "other holds no saved step to resume from")
 
     def test_signals_save_and_stop(self):
-        values = ["train.steps=400", "train.log_every=1", "train.eval_every=100", "train.checkpoint.every=400"]
+        values = [
+            "train.steps=400",
+            "train.log_every=1",
+            "train.eval_every=100",
+            "train.checkpoint.every=400",
+        ]
         self.run_mtf(*self.arguments("whole", ALONE, values))
         for sent, layout, ranks in ((signal.SIGTERM, ALONE, None), (signal.SIGUSR1, DATA_2, 2)):
             with self.subTest(signal=sent.name):
@@ -99,7 +117,12 @@ class Resume(Case):
                 self.assert_same_run(sent.name, "whole", 400)
 
     def test_death_of_one_rank_ends_the_job(self):
-        values = ["train.steps=100000", "train.log_every=1", "train.eval_every=100000", "train.checkpoint.every=5"]
+        values = [
+            "train.steps=100000",
+            "train.log_every=1",
+            "train.eval_every=100000",
+            "train.checkpoint.every=5",
+        ]
         process = self.start_mtf(*self.arguments("run", MIXED_4, values), ranks=4)
         self.wait_for_step(process, 12)
         ranks = ranks_of(process.pid)
@@ -118,10 +141,17 @@ class Resume(Case):
         seed = int.from_bytes(os.urandom(4), "little")
         print(f"seed {seed}", flush=True)
         draw = random.Random(seed)
-        values = ["train.steps=100000", "train.log_every=1", "train.eval_every=100000", "train.checkpoint.every=1"]
+        values = [
+            "train.steps=100000",
+            "train.log_every=1",
+            "train.eval_every=100000",
+            "train.checkpoint.every=1",
+        ]
         for trial in range(5):
             layout, ranks = (DATA_2, 2) if trial == 4 else (ALONE, None)
-            process = self.start_mtf(*self.arguments("run", layout, values, resume=trial > 0), ranks=ranks)
+            process = self.start_mtf(
+                *self.arguments("run", layout, values, resume=trial > 0), ranks=ranks
+            )
             self.wait_for_step(process, 2)
             time.sleep(draw.uniform(0, 0.3))
             for pid in ranks_of(process.pid).values() if ranks else [process.pid]:
