@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "plan/fuse_maps.h"
+#include "plan/tile.h"
 #include "plan/uses.h"
 
 namespace mtf {
@@ -177,6 +178,7 @@ void fuse(Program& p) {
   merge_terms(p);
   spread_broken_blocks(p);
   fuse_maps(p);
+  tile(p);
 }
 
 }  // namespace mtf

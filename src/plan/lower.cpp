@@ -111,6 +111,8 @@ KernelCall bind_call(const Program& program, const Instruction& instruction, int
     call.inputs.push_back(view_of(program, program[v], rank));
   for (ValueId v : instruction.results)
     call.results.push_back(view_of(program, program[v], rank));
+  for (ValueId v : std::get<Compute>(instruction.action).inner)
+    call.inner.push_back(view_of(program, program[v], rank));
   return call;
 }
 

@@ -18,13 +18,14 @@ const PlannedProgram* Plan::find(std::string_view program) const {
 }
 
 int64_t Plan::device_bytes(int threads) const {
-  return resident.bytes + io_bytes + arena_bytes + threads * scratch_bytes_per_thread;
+  return resident.bytes + io_bytes + arena_bytes + threads * scratch_bytes;
 }
 
 Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const LayoutRules& rules,
                  const Numerics& numerics, Diagnostics& diagnostics) {
   Plan plan;
   plan.mesh = mesh;
+  plan.scratch_bytes = scratch_bytes_per_thread;
   const int earlier = diagnostics.errors();
   for (const PhaseGraph& phase : phases) {
     PlannedProgram planned;
@@ -41,8 +42,11 @@ Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const 
   }
   for (PlannedProgram& p : plan.programs) {
     p.memory = plan_memory(p.program, plan.resident);
-    for (const Instruction& i : p.program.code)
+    for (const Instruction& i : p.program.code) {
       p.traffic.push_back(traffic(p.program, i));
+      if (const auto* c = std::get_if<Compute>(&i.action))
+        plan.scratch_bytes = std::max(plan.scratch_bytes, scratch_bytes_per_thread + c->call.workspace_bytes);
+    }
     plan.arena_bytes = std::max(plan.arena_bytes, p.memory.arena_bytes);
     plan.io_bytes = std::max(plan.io_bytes, p.memory.input_bytes + p.memory.output_bytes);
     plan.digest = plan.digest * 1099511628211ull ^ digest(p.program);

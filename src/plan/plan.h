@@ -39,6 +39,7 @@ struct Plan {
   Resident resident;
   int64_t io_bytes = 0;     // the largest io segment of any program
   int64_t arena_bytes = 0;  // the largest arena
+  int64_t scratch_bytes = 0;  // of one thread: what every kernel may use, and the largest workspace
   uint64_t digest = 0;
   std::vector<IdRange> id_ranges;
 

@@ -45,6 +45,7 @@ struct Compute {
   KernelCall call;
   std::string label;
   bool in_place = false;  // a result may overwrite an operand of its type and layout
+  std::vector<ValueId> inner = {};  // of a tiled call: values that no other instruction knows
 };
 
 // Axis lists of sums are innermost first: over[0] is summed before over[1].
@@ -111,7 +112,7 @@ struct Program {
 };
 
 // Wire bytes and messages that one rank sends in an instruction (the maximum over ranks), exactly
-// as the communicator does (partitioning.md section 2). Zero for Compute and Slice.
+// as the communicator does (docs/COST_MODEL.md). Zero for Compute and Slice.
 struct Traffic {
   int64_t bytes = 0, messages = 0;
 };

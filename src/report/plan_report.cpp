@@ -114,7 +114,7 @@ PlanReport report(const Plan& plan, const Sources& sources, std::string name, in
   r.cache_bytes = plan.resident.bytes_of(Storage::cache);
   r.io_bytes = plan.io_bytes;
   r.arena_bytes = plan.arena_bytes;
-  r.workspace_bytes = threads * scratch_bytes_per_thread;
+  r.workspace_bytes = threads * plan.scratch_bytes;
   r.total_bytes = plan.device_bytes(threads);
   for (size_t k = 0; k < plan.programs.size(); ++k) {
     const PlannedProgram& planned = plan.programs[k];

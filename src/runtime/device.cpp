@@ -35,7 +35,7 @@ void CpuBackend::download(std::span<std::byte> host, const std::byte* device) {
 
 Device::Device(const Plan& plan, Backend& backend)
     : backend_(backend), resident_bytes_(plan.resident.bytes), io_bytes_(plan.io_bytes),
-      arena_bytes_(plan.arena_bytes), scratch_bytes_(backend.team().size * scratch_bytes_per_thread),
+      arena_bytes_(plan.arena_bytes), scratch_bytes_(backend.team().size * plan.scratch_bytes),
       resident_(backend.allocate(resident_bytes_)), io_(backend.allocate(io_bytes_)),
       arena_(backend.allocate(arena_bytes_)), scratch_(backend.allocate(scratch_bytes_)) {}
 

@@ -4,3 +4,4 @@ target_link_libraries(bench_product PRIVATE mtf_kernel_product mtf_kernel_peak T
 add_executable(bench_machine machine_bench.cpp)
 target_link_libraries(bench_machine PRIVATE mtf_kernel_peak Threads::Threads)
 target_compile_options(bench_machine PRIVATE -O3)
+mtf_add_test(test_tiled LABEL unit SOURCES tiled_test.cpp LINK mtf_kernels)
