@@ -19,7 +19,6 @@ std::string kind(const std::string&) { return "text"; }
 std::string kind(const std::array<double, 2>&) { return "two numbers"; }
 std::string kind(const std::vector<std::string>&) { return "text, or a list of it"; }
 std::string kind(const YamlNode&) { return "map, see *Models*"; }
-std::string kind(const NamedPath&) { return "path"; }
 std::string kind(const std::vector<NamedPath>&) { return "map of names to paths"; }
 std::string kind(const Blocks&) { return "power of two, or map of dims to integers"; }
 std::string kind(const Mesh&) { return "map of axes to sizes"; }

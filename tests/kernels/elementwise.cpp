@@ -38,7 +38,9 @@ Team team_of(int threads) {
 }
 
 View view_of(DType type, std::vector<DimId> dims, const std::vector<int64_t>& size_of_dim) {
-  View v{type, std::move(dims), {}, {}, {}};
+  View v;
+  v.dtype = type;
+  v.dims = std::move(dims);
   for (DimId d : v.dims) {
     v.size.push_back(size_of_dim[static_cast<size_t>(d.index)]);
     v.origin.push_back(0);

@@ -34,7 +34,11 @@ Buffer run_map(const KernelCall& call, Isa isa, const std::vector<Buffer>& in) {
 KernelCall one_step(Scalar op, DType type, int64_t n) {
   const DType result = gives_truth(op) ? DType::boolean : type;
   KernelCall call;
-  View v{type, {DimId{0}}, {n}, {0}, {n}};
+  View v;
+  v.dtype = type;
+  v.dims = {DimId{0}};
+  v.size = v.whole = {n};
+  v.origin = {0};
   call.inputs = {v, v, v};
   v.dtype = result;
   call.results = {v};
