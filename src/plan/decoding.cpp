@@ -133,7 +133,7 @@ Spec for_inference(const Spec& spec, const Decoding* decoding) {
     return s;
   for (DimSpec& d : s.dims)
     if (d.name == decoding->batch && !spec.has("infer.dims." + decoding->batch))
-      d.size = "1";
+      d.size.assign(1, '1');  // GCC 12 sees an overlap in an assignment
   s.numerics.blocks.of_dim.erase(decoding->batch);
   return s;
 }
