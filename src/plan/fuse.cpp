@@ -3,13 +3,16 @@
 #include <numeric>
 
 #include "plan/fuse_maps.h"
+#include "plan/fuse_products.h"
 #include "plan/tile.h"
 #include "plan/uses.h"
 
 namespace mtf {
 namespace {
 
-Compute* compute(Instruction& i) { return std::get_if<Compute>(&i.action); }
+Compute* compute(Instruction& i) {
+  return std::get_if<Compute>(&i.action);
+}
 bool is(Instruction& i, std::string_view kernel) {
   return compute(i) && compute(i)->call.kernel == kernel;
 }
@@ -31,8 +34,8 @@ Reduced* innermost_kept(std::vector<Reduced>& reduced) {
   return nullptr;
 }
 
-// Folds the blocks of a summed dim in the kernel. Where the split is not exact, a shard may not hold
-// whole blocks: then it is cut into as many as divide it.
+// Folds the blocks of a summed dim in the kernel. Where the split is not exact, a shard may not
+// hold whole blocks: then it is cut into as many as divide it.
 void fold(const Program& p, const Instruction& sum, Reduced& reduced) {
   reduced.kept = {};
   for (ValueId v : sum.inputs)
@@ -77,10 +80,12 @@ bool collect_terms(Program& p, const Uses& uses, ValueId v, DimId block, std::ve
     return compute(i)->call.terms.size() == 1 && !reduced.empty() && reduced[0].kept == block &&
            (reduced.size() == 1 || reduced[1].kept.index < 0);
   }
-  if (!is(i, "map") || compute(i)->call.body.steps.size() != 1 || compute(i)->call.body.steps[0].op != Scalar::add)
+  if (!is(i, "map") || compute(i)->call.body.steps.size() != 1 ||
+      compute(i)->call.body.steps[0].op != Scalar::add)
     return false;
   out.push_back(at);
-  return collect_terms(p, uses, i.inputs[0], block, out) && collect_terms(p, uses, i.inputs[1], block, out);
+  return collect_terms(p, uses, i.inputs[0], block, out) &&
+         collect_terms(p, uses, i.inputs[1], block, out);
 }
 
 // tree_sum of added products: one product of several terms, at the place of the tree.
@@ -91,7 +96,8 @@ void merge_terms(Program& p) {
     Instruction& tree = p.code[i];
     std::vector<int> parts;
     if (!is(tree, "tree_sum") ||
-        !collect_terms(p, uses, tree.inputs[0], compute(tree)->call.reduced[0].dim, parts) || parts.size() < 2)
+        !collect_terms(p, uses, tree.inputs[0], compute(tree)->call.reduced[0].dim, parts) ||
+        parts.size() < 2)
       continue;
     Instruction merged = tree;
     merged.inputs.clear();
@@ -119,8 +125,8 @@ void merge_terms(Program& p) {
   remove(p, dead);
 }
 
-// Folds in a sum the kept blocks that its shard has no whole ones of, and all those inside them, which
-// come before. Returns their dims.
+// Folds in a sum the kept blocks that its shard has no whole ones of, and all those inside them,
+// which come before. Returns their dims.
 std::vector<DimId> fold_broken_blocks(const Program& p, Instruction& sum) {
   std::vector<DimId> folded;
   std::vector<Reduced>* reduced = blocks_of(sum);
@@ -139,9 +145,9 @@ std::vector<DimId> fold_broken_blocks(const Program& p, Instruction& sum) {
   return folded;
 }
 
-// Where a split is not exact and blocks are kept all the same (other sums come before their tree, or
-// they are accumulated), a shard may hold no whole blocks. It then sums what it has, and each block
-// gets an equal part: halves of a number add up to it without a rounding.
+// Where a split is not exact and blocks are kept all the same (other sums come before their tree,
+// or they are accumulated), a shard may hold no whole blocks. It then sums what it has, and each
+// block gets an equal part: halves of a number add up to it without a rounding.
 void spread_broken_blocks(Program& p) {
   std::vector<Instruction> code;
   for (Instruction& i : p.code) {
@@ -166,7 +172,8 @@ void spread_broken_blocks(Program& p) {
     spread.call.kernel = "map";
     spread.call.body = {{{Scalar::scale, type, 0, -1, -1, 1 / parts}}, {1}};
     spread.label = "scale";
-    code.push_back({spread, code.back().results, {blocks}, code.back().origin, code.back().phase, 0, 0});
+    code.push_back(
+        {spread, code.back().results, {blocks}, code.back().origin, code.back().phase, 0, 0});
   }
   p.code = std::move(code);
 }
@@ -178,6 +185,7 @@ void fuse(Program& p) {
   merge_terms(p);
   spread_broken_blocks(p);
   fuse_maps(p);
+  fuse_products(p);
   tile(p);
 }
 

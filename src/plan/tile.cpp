@@ -17,14 +17,30 @@ constexpr int64_t fewest_rows = 32;              // of a tile: fewer would pack 
 
 using Dims = std::vector<DimId>;
 
-size_t at(ValueId v) { return static_cast<size_t>(v.index); }
-const Compute& compute(const Instruction& i) { return std::get<Compute>(i.action); }
+size_t at(ValueId v) {
+  return static_cast<size_t>(v.index);
+}
+const Compute& compute(const Instruction& i) {
+  return std::get<Compute>(i.action);
+}
 
 bool may_join(const Instruction& i) {
   const auto* c = std::get_if<Compute>(&i.action);
-  return c && (c->call.kernel == "product" || c->call.kernel == "map" || c->call.kernel == "reduce");
+  return c &&
+         (c->call.kernel == "product" || c->call.kernel == "map" || c->call.kernel == "reduce");
 }
-bool is_product(const Instruction& i) { return may_join(i) && compute(i).call.kernel == "product"; }
+bool is_product(const Instruction& i) {
+  return may_join(i) && compute(i).call.kernel == "product";
+}
+
+// What a product multiplies; the operands of its body are not among it.
+std::vector<ValueId> factors(const Instruction& product) {
+  std::vector<ValueId> out;
+  for (const Term& term : compute(product).call.terms)
+    for (int operand : {term.a, term.b})
+      out.push_back(product.inputs[static_cast<size_t>(operand)]);
+  return out;
+}
 
 Dims summed(const Instruction& i) {
   Dims out;
@@ -43,7 +59,8 @@ bool has_all(const Shape& shape, const Dims& dims) {
 
 // Who makes and who reads the bytes of each value, under any name.
 struct Links {
-  explicit Links(const Program& p) : maker(p.values.size(), none), readers(p.values.size()), output(p.values.size(), 0) {
+  explicit Links(const Program& p)
+      : maker(p.values.size(), none), readers(p.values.size()), output(p.values.size(), 0) {
     for (size_t i = 0; i < p.code.size(); ++i) {
       for (ValueId v : p.code[i].inputs)
         if (std::vector<size_t>& all = readers[at(root(p, v))]; all.empty() || all.back() != i)
@@ -123,7 +140,8 @@ class Group {
   // Read by others, or by an output of the program.
   bool seen_outside(ValueId v) const {
     const std::vector<size_t>& readers = links_.readers[at(v)];
-    return links_.output[at(v)] || std::any_of(readers.begin(), readers.end(), [&](size_t r) { return !has(r); });
+    return links_.output[at(v)] ||
+           std::any_of(readers.begin(), readers.end(), [&](size_t r) { return !has(r); });
   }
 
   // Adds what the members so far ask for: makers and readers of large values, and what lies between
@@ -154,7 +172,8 @@ class Group {
     std::set<size_t> after, needed;
     for (size_t i = first(); i <= last(); ++i) {
       const std::vector<ValueId>& inputs = p_.code[i].inputs;
-      if (has(i) || std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) { return after.count(maker_of(v)) > 0; }))
+      if (has(i) || std::any_of(inputs.begin(), inputs.end(),
+                                [&](ValueId v) { return after.count(maker_of(v)) > 0; }))
         after.insert(i);
     }
     for (size_t i = last() + 1; i-- > first();) {
@@ -170,8 +189,8 @@ class Group {
   }
 
   int count_products() const {
-    return static_cast<int>(
-        std::count_if(members_.begin(), members_.end(), [&](size_t m) { return is_product(p_.code[m]); }));
+    return static_cast<int>(std::count_if(members_.begin(), members_.end(),
+                                          [&](size_t m) { return is_product(p_.code[m]); }));
   }
 
   // Dims that every result has: tiles are independent along them. Those that all operands of the
@@ -181,7 +200,8 @@ class Group {
     for (DimId d : large_) {
       const bool kept = std::all_of(members_.begin(), members_.end(), [&](size_t m) {
         const Dims gone = summed(p_.code[m]);
-        return p_[p_.code[m].results[0]].type.shape.has(d) && std::count(gone.begin(), gone.end(), d) == 0;
+        return p_[p_.code[m].results[0]].type.shape.has(d) &&
+               std::count(gone.begin(), gone.end(), d) == 0;
       });
       if (kept)
         free.push_back(d);
@@ -189,8 +209,10 @@ class Group {
     bool independent = false;
     for (DimId d : free) {
       const bool shared = std::all_of(members_.begin(), members_.end(), [&](size_t m) {
-        return !is_product(p_.code[m]) || std::all_of(p_.code[m].inputs.begin(), p_.code[m].inputs.end(),
-                                                      [&](ValueId v) { return p_[v].type.shape.has(d); });
+        const std::vector<ValueId> read =
+            is_product(p_.code[m]) ? factors(p_.code[m]) : std::vector<ValueId>();
+        return std::all_of(read.begin(), read.end(),
+                           [&](ValueId v) { return p_[v].type.shape.has(d); });
       });
       independent = independent || shared;
       tile_.push_back({d, shared ? 1 : local_size(d)});
@@ -204,24 +226,27 @@ class Group {
     int64_t rows = 1;
     for (const TileDim& t : tile_)
       rows *= t.size;
-    auto longest = std::max_element(tile_.begin(), tile_.end(), [](const TileDim& a, const TileDim& b) {
-      return a.size < b.size;
-    });
+    auto longest =
+        std::max_element(tile_.begin(), tile_.end(),
+                         [](const TileDim& a, const TileDim& b) { return a.size < b.size; });
     if (rows < 2 * fewest_rows || longest->size % 2 != 0)
       return false;
     longest->size /= 2;
     return true;
   }
 
-  int64_t local_size(DimId d) const { return seed_.local_sizes[static_cast<size_t>(seed_.type.shape.find(d))]; }
+  int64_t local_size(DimId d) const {
+    return seed_.local_sizes[static_cast<size_t>(seed_.type.shape.find(d))];
+  }
 
   // Bytes of a tile of v.
   int64_t bytes(ValueId v) const {
     const Value& value = p_[v];
     int64_t n = size_of(value.type.dtype);
     for (size_t i = 0; i < value.local_sizes.size(); ++i) {
-      const auto t = std::find_if(tile_.begin(), tile_.end(),
-                                  [&](const TileDim& d) { return d.dim == value.type.shape.dims[i]; });
+      const auto t = std::find_if(tile_.begin(), tile_.end(), [&](const TileDim& d) {
+        return d.dim == value.type.shape.dims[i];
+      });
       n *= t == tile_.end() ? value.local_sizes[i] : t->size;
     }
     return (n + 63) / 64 * 64;
@@ -258,8 +283,8 @@ class Group {
     ValueId value;
   };
 
-  // Each inner value at the lowest offset that is free while it lives; a map's result over an operand
-  // of its shape that dies there.
+  // Each inner value at the lowest offset that is free while it lives; a map's result over an
+  // operand of its shape that dies there.
   void place_inner(Compute& tiled) const {
     std::vector<Slot> live;  // by offset
     std::map<ValueId, int64_t> placed;
@@ -283,9 +308,11 @@ class Group {
       tiled.call.inner_at.push_back(placed.at(v));
   }
 
-  std::vector<Slot>::iterator dying(std::vector<Slot>& live, const Instruction& i, size_t m, ValueId v) const {
+  std::vector<Slot>::iterator dying(std::vector<Slot>& live, const Instruction& i, size_t m,
+                                    ValueId v) const {
     return std::find_if(live.begin(), live.end(), [&](const Slot& s) {
-      return compute(i).in_place && s.last == m && p_[s.value].type.shape.dims == p_[v].type.shape.dims &&
+      return compute(i).in_place && s.last == m &&
+             p_[s.value].type.shape.dims == p_[v].type.shape.dims &&
              p_[s.value].type.dtype == p_[v].type.dtype;
     });
   }
@@ -323,7 +350,8 @@ void tile(Program& p) {
   size_t done = 0;  // instructions before it are in `code`
   for (size_t i = 0; i < p.code.size(); ++i) {
     const Instruction& seed = p.code[i];
-    if (i < done || !is_product(seed) || elements(p, seed.results) <= elements(p, seed.inputs))
+    if (i < done || !is_product(seed) ||
+        elements(p, {seed.results[0]}) <= elements(p, factors(seed)))
       continue;
     const Group group(p, links, i);
     if (!group.good() || group.first() < done)
