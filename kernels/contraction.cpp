@@ -25,7 +25,11 @@ Stride stride_of(const View& view, DimId dim) {
   int64_t stride = 1;
   for (size_t i = view.dims.size(); i-- > 0;) {
     if (view.dims[i] == dim)
-      return {view.size[i], view.size[i] == 1 ? 0 : view.stride.empty() ? stride : view.stride[i], true};
+      return {view.size[i],
+              view.size[i] == 1     ? 0
+              : view.stride.empty() ? stride
+                                    : view.stride[i],
+              true};
     stride *= view.size[i];
   }
   return {};
@@ -172,7 +176,8 @@ class Schedule {
   }
 
  private:
-  // The binary tree over blocks [begin, begin + count); -0.0 leaves change nothing and are left out.
+  // The binary tree over blocks [begin, begin + count); -0.0 leaves change nothing and are left
+  // out.
   template <class F>
   void tree(int64_t begin, int64_t count, F value) {
     if (count == 1)

@@ -27,7 +27,8 @@ class Space {
   void offsets(int64_t begin, int64_t count, int64_t* out) const;
   // Does the last axis step by one element, over at least `run` elements?
   bool streams(int64_t run) const;
-  // Calls f(first element's offset, stride, count) for the runs that make up [begin, begin + count).
+  // Calls f(first element's offset, stride, count) for the runs that make up [begin, begin +
+  // count).
   template <class F>
   void runs(int64_t begin, int64_t count, F f) const;
 
@@ -39,7 +40,7 @@ class Space {
 // One chain of fused multiply-adds. When it is done, `merges` times the sum waiting last is added
 // to its left; then it waits itself.
 struct Leaf {
-  int64_t first;   // index of its first term in the k spaces
+  int64_t first;  // index of its first term in the k spaces
   int32_t term;
   int32_t length;
   int32_t merges;
@@ -66,8 +67,8 @@ struct Contraction {
   std::vector<DimId> order;  // of the result's dims: batch, rows, columns
 };
 
-// Rows and columns are chosen so that the result's innermost dim is a column, or, where one side has
-// few elements (`few_rows` or less), so that it is the rows. Aborts on dims that fit no role.
+// Rows and columns are chosen so that the result's innermost dim is a column, or, where one side
+// has few elements (`few_rows` or less), so that it is the rows. Aborts on dims that fit no role.
 Contraction contraction_of(const KernelCall&, int64_t few_rows);
 
 template <class F>

@@ -47,7 +47,8 @@ Kernel prepare_cpu(const KernelCall& call, Isa isa) {
   for (const Row& row : rows)
     if (row.name == call.kernel)
       return row.prepare(call, isa);
-  std::fprintf(stderr, "mtf: internal error: no CPU kernel named %s\n", std::string(call.kernel).c_str());
+  std::fprintf(stderr, "mtf: internal error: no CPU kernel named %s\n",
+               std::string(call.kernel).c_str());
   std::abort();
 }
 

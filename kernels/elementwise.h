@@ -15,9 +15,12 @@ enum class Class : uint8_t { integer, single, twice };
 constexpr Class class_of(DType t) {
   switch (t) {
     case DType::f32:
-    case DType::bf16: return Class::single;
-    case DType::f64: return Class::twice;
-    default: return Class::integer;
+    case DType::bf16:
+      return Class::single;
+    case DType::f64:
+      return Class::twice;
+    default:
+      return Class::integer;
   }
 }
 inline constexpr DType plain_dtype[] = {DType::i32, DType::f32, DType::f64};  // by class

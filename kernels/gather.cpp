@@ -48,9 +48,8 @@ struct Gather {
       Walk<3> at = positions;
       at.seek(first);
       for (int64_t i = first; i < last; ++i, at.next())
-        pick(run, at, [](const StridedCopy& c, const std::byte* from, std::byte* to) {
-          c.run(from, to);
-        });
+        pick(run, at,
+             [](const StridedCopy& c, const std::byte* from, std::byte* to) { c.run(from, to); });
     });
   }
 };

@@ -21,12 +21,18 @@ enum class DType : uint8_t { f32, f64, bf16, i32, u8, boolean };
 
 constexpr int64_t size_of(DType t) {
   switch (t) {
-    case DType::f32: return 4;
-    case DType::f64: return 8;
-    case DType::bf16: return 2;
-    case DType::i32: return 4;
-    case DType::u8: return 1;
-    case DType::boolean: return 1;
+    case DType::f32:
+      return 4;
+    case DType::f64:
+      return 8;
+    case DType::bf16:
+      return 2;
+    case DType::i32:
+      return 4;
+    case DType::u8:
+      return 1;
+    case DType::boolean:
+      return 1;
   }
   return 0;
 }
@@ -98,7 +104,8 @@ struct Reduced {
 
 // One product of a contraction: inputs[a] times inputs[b], summed over `reduced`.
 // Several terms of one call have equal result dims and the same number of outermost blocks; block i
-// of the result is term0[i] + term1[i] + ... in order, each folded to its outermost block dim first.
+// of the result is term0[i] + term1[i] + ... in order, each folded to its outermost block dim
+// first.
 struct Term {
   int a = 0, b = 1;
   std::vector<Reduced> reduced;
@@ -143,8 +150,8 @@ struct KernelCall {
   std::vector<Reduced> reduced;  // reduce, tree_sum
   Body body;                     // map; prologue of reduce; epilogue of product
 
-  // tiled: the parts run one after the other on a tile, then on the next. Inner values exist for one
-  // tile only, at inner_at in a thread's workspace; all results have all dims of `tile`.
+  // tiled: the parts run one after the other on a tile, then on the next. Inner values exist for
+  // one tile only, at inner_at in a thread's workspace; all results have all dims of `tile`.
   std::vector<TileDim> tile;
   std::vector<View> inner;
   std::vector<int64_t> inner_at;
@@ -152,8 +159,8 @@ struct KernelCall {
   std::vector<TiledPart> parts;
 };
 
-// A kernel within a tiled call (product, map or reduce), without its views. Its operands are numbers
-// of values of that call: inputs, then results, then inner ones.
+// A kernel within a tiled call (product, map or reduce), without its views. Its operands are
+// numbers of values of that call: inputs, then results, then inner ones.
 struct TiledPart {
   KernelCall call;
   std::vector<int> inputs, results;
@@ -163,8 +170,8 @@ struct TiledPart {
 class TaskRef {
  public:
   template <class F>
-    requires(!std::is_same_v<F, TaskRef>)
-  TaskRef(const F& f)  // NOLINT(google-explicit-constructor): lambdas are passed as they are
+  requires(!std::is_same_v<F, TaskRef>)
+      TaskRef(const F& f)  // NOLINT(google-explicit-constructor): lambdas are passed as they are
       : object_(&f), call_([](const void* object, int64_t task, int thread) {
           (*static_cast<const F*>(object))(task, thread);
         }) {}

@@ -123,7 +123,9 @@ class Pieces {
 
   Pieces() = default;
   Pieces(Walk<2> space, int64_t limit)
-      : inner_(space.pop_inner()), outer_(space), limit_(limit),
+      : inner_(space.pop_inner()),
+        outer_(space),
+        limit_(limit),
         per_row_((inner_.size + limit - 1) / limit) {}
 
   int64_t count() const { return outer_.count() * per_row_; }
@@ -189,11 +191,16 @@ inline Bf16 to_bf16(float x) {  // to nearest, ties to even
 template <class F>
 Kernel for_type(const KernelCall& call, DType type, const F& f) {
   switch (type) {
-    case DType::f32: return f(float{});
-    case DType::f64: return f(double{});
-    case DType::bf16: return f(Bf16{});
-    case DType::i32: return f(int32_t{});
-    default: misused(call, "dtype");
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::bf16:
+      return f(Bf16{});
+    case DType::i32:
+      return f(int32_t{});
+    default:
+      misused(call, "dtype");
   }
 }
 

@@ -14,8 +14,12 @@ namespace {
 
 constexpr int64_t lanes = 64;  // neighbouring rows worked on together where `over` is not innermost
 
-double wide(double x) { return x; }
-double wide(Bf16 x) { return static_cast<float>(x); }
+double wide(double x) {
+  return x;
+}
+double wide(Bf16 x) {
+  return static_cast<float>(x);
+}
 
 // Greater keys for greater values (or smaller ones: `smallest`); exact for every type.
 template <bool smallest = false, class T>
@@ -154,9 +158,18 @@ void sort(const Rows& rows, bool descending, const KernelRun& run) {
 }
 
 // Running sums are f32, f64 for f64, and wrap around in i32.
-template <class T> struct Running { using Type = T; };
-template <> struct Running<Bf16> { using Type = float; };
-template <> struct Running<int32_t> { using Type = uint32_t; };
+template <class T>
+struct Running {
+  using Type = T;
+};
+template <>
+struct Running<Bf16> {
+  using Type = float;
+};
+template <>
+struct Running<int32_t> {
+  using Type = uint32_t;
+};
 
 template <class T, class Sum>
 T rounded(Sum sum) {

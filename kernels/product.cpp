@@ -1,7 +1,7 @@
 // The exact product: cuts the result into blocks (one task each), packs what a block needs of both
 // operands in the order of summation, and lets register tiles walk it; with few rows the larger
-// operand is streamed instead. Which thread gets a block changes no sum: leaves and their merges come
-// from the contraction's schedule.
+// operand is streamed instead. Which thread gets a block changes no sum: leaves and their merges
+// come from the contraction's schedule.
 #include <memory>
 #include <optional>
 
@@ -36,19 +36,19 @@ class Product {
                       epilogue_ ? epilogue_->bytes() : 0, epilogue_.has_value());
     streams_ = contraction_.rows <= few_rows && contraction_.columns >= kernels.lanes;
     for (const ContractionTerm& t : contraction_.terms)
-      streams_ = streams_ && t.at_b.columns.streams(std::min(contraction_.columns, 2 * kernels.lanes));
+      streams_ =
+          streams_ && t.at_b.columns.streams(std::min(contraction_.columns, 2 * kernels.lanes));
     for (size_t i = 0; i < tile_offsets_.size(); ++i)
       tile_offsets_[i] = static_cast<int64_t>(i) * kernels.lanes;
   }
   Product(const Product&) = delete;
 
   void run(const KernelRun& r) const {
-    const Grid grid =
-        streams_ ? blocking_->strips(r.team.size) : blocking_->tiles(r.team.size);
+    const Grid grid = streams_ ? blocking_->strips(r.team.size) : blocking_->tiles(r.team.size);
     const int64_t blocks = grid.blocks(contraction_.batch);
     const int64_t work = grid.rows * grid.columns * contraction_.depth;
-    const int64_t together = std::clamp<int64_t>(task_work / work, 1,
-                                                 divided_up(blocks, 4 * r.team.size));
+    const int64_t together =
+        std::clamp<int64_t>(task_work / work, 1, divided_up(blocks, 4 * r.team.size));
     r.team.run(divided_up(blocks, together), [&](int64_t task, int thread) {
       std::byte* scratch = r.scratch.data() + thread * scratch_bytes_per_thread;
       for (int64_t b = task * together; b < std::min(blocks, (task + 1) * together); ++b) {
@@ -145,8 +145,8 @@ class Product {
     std::byte* b = scratch.take(across * b_bytes);
     std::byte* held = scratch.take(down * across * cut.held * cut.tile_bytes());
     std::byte* spare = scratch.take(cut.levels * cut.tile_bytes());
-    T* buffer = epilogue_ ? reinterpret_cast<T*>(scratch.take(block.rows * stride * sizeof_t))
-                          : nullptr;
+    T* buffer =
+        epilogue_ ? reinterpret_cast<T*>(scratch.take(block.rows * stride * sizeof_t)) : nullptr;
     Target<T> target;
     aim(target, r, block, buffer);
     for (const Chunk& chunk : cut.chunks) {

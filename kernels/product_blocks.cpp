@@ -6,12 +6,12 @@
 namespace mtf {
 namespace {
 
-constexpr int64_t chunk_terms = 256;         // of the sum, packed at a time
-constexpr int64_t strip_columns = 1024;      // of a streamed block, at most
+constexpr int64_t chunk_terms = 256;     // of the sum, packed at a time
+constexpr int64_t strip_columns = 1024;  // of a streamed block, at most
 constexpr int64_t least_strip = 256;
-constexpr int64_t rarely_reused = 4;         // rows
-constexpr int64_t small_work = 256 << 10;    // multiply-adds not worth cutting further
-constexpr int64_t blocks_per_thread = 3;     // so that threads end at about the same time
+constexpr int64_t rarely_reused = 4;       // rows
+constexpr int64_t small_work = 256 << 10;  // multiply-adds not worth cutting further
+constexpr int64_t blocks_per_thread = 3;   // so that threads end at about the same time
 
 }  // namespace
 

@@ -45,8 +45,12 @@ using Four = typename Vectors<T>::Four;
 template <class T>
 constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
 
-inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline double fma_one(double a, double b, double c) { return __builtin_fma(a, b, c); }
+inline float fma_one(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+inline double fma_one(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
 
 template <class T>
 inline Wide<T> fma_wide(Wide<T> a, Wide<T> b, Wide<T> c) {
@@ -97,14 +101,22 @@ inline void store(T* p, Wide<T> v) {
   *reinterpret_cast<Wide<T>*>(p) = v;
 }
 
-inline float widen(float x) { return x; }
-inline double widen(double x) { return x; }
+inline float widen(float x) {
+  return x;
+}
+inline double widen(double x) {
+  return x;
+}
 inline float widen(Bf16 x) {
   return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16);
 }
 
-inline Wide<float> load_as(const float* p) { return load(p); }
-inline Wide<double> load_as(const double* p) { return load(p); }
+inline Wide<float> load_as(const float* p) {
+  return load(p);
+}
+inline Wide<double> load_as(const double* p) {
+  return load(p);
+}
 inline Wide<float> load_as(const Bf16* p) {
   typedef uint32_t Bits __attribute__((vector_size(vector_bytes)));
   typedef uint16_t Half __attribute__((vector_size(vector_bytes / 2), may_alias, aligned(2)));
@@ -112,15 +124,19 @@ inline Wide<float> load_as(const Bf16* p) {
   return (Wide<float>)bits;
 }
 
-inline Four<float> load_four(const float* p) { return *reinterpret_cast<const Four<float>*>(p); }
-inline Four<double> load_four(const double* p) { return *reinterpret_cast<const Four<double>*>(p); }
+inline Four<float> load_four(const float* p) {
+  return *reinterpret_cast<const Four<float>*>(p);
+}
+inline Four<double> load_four(const double* p) {
+  return *reinterpret_cast<const Four<double>*>(p);
+}
 inline Four<float> load_four(const Bf16* p) {
   return Four<float>{widen(p[0]), widen(p[1]), widen(p[2]), widen(p[3])};
 }
 
 // ---- packing ----
 
-constexpr int64_t copied_together = 8;       // k of one visit to a panel, where rows are consecutive
+constexpr int64_t copied_together = 8;  // k of one visit to a panel, where rows are consecutive
 constexpr int64_t transposed_together = 64;  // k of one visit to four rows, otherwise
 
 template <class T, class Src>
@@ -128,8 +144,7 @@ void pack_panel(const PackArgs& p, int64_t first, int64_t rows, int64_t k0, int6
   const Src* source = static_cast<const Src*>(p.source);
   for (int64_t k = k0; k < k1; ++k)
     for (int64_t r = 0; r < p.width; ++r)
-      panel[k * p.width + r] =
-          r < rows ? widen(source[p.rows[first + r] + k * p.k_stride]) : T{0};
+      panel[k * p.width + r] = r < rows ? widen(source[p.rows[first + r] + k * p.k_stride]) : T{0};
 }
 
 template <class T, class Src>
@@ -321,10 +336,14 @@ void stream_rows(const StreamArgs& s) {
 template <class T, class Src>
 void stream(const StreamArgs& s) {
   switch (s.rows) {
-    case 1: return stream_rows<T, Src, 1>(s);
-    case 2: return stream_rows<T, Src, 2>(s);
-    case 3: return stream_rows<T, Src, 3>(s);
-    default: return stream_rows<T, Src, 4>(s);
+    case 1:
+      return stream_rows<T, Src, 1>(s);
+    case 2:
+      return stream_rows<T, Src, 2>(s);
+    case 3:
+      return stream_rows<T, Src, 3>(s);
+    default:
+      return stream_rows<T, Src, 4>(s);
   }
 }
 

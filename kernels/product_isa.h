@@ -21,26 +21,26 @@ struct PackArgs {
   int64_t height, width;  // rows in a panel, and elements between neighbouring k; height <= width
 };
 
-// Walks `count` leaves of a pair of packed panels. The waiting sums form a stack of tiles; its first
-// `held_levels` tiles are at `held` (they outlive the call), the others at `spare`.
+// Walks `count` leaves of a pair of packed panels. The waiting sums form a stack of tiles; its
+// first `held_levels` tiles are at `held` (they outlive the call), the others at `spare`.
 struct TileArgs {
   const void *a, *b;
   const Leaf* leaves;
   int64_t count;
   void *held, *spare;
-  int64_t held_levels, height;   // height: tiles waiting on entry
-  void* result;                  // null: the last sum waits too
-  const int64_t* result_rows;    // offset of each row of the result, elements
+  int64_t held_levels, height;  // height: tiles waiting on entry
+  void* result;                 // null: the last sum waits too
+  const int64_t* result_rows;   // offset of each row of the result, elements
 };
 
 // acc[row][lane] = fma(a[k][row], b[k * b_stride + lane], acc[row][lane]) for k = 0, 1, ...
 struct StreamArgs {
-  const void* a;   // packed, [k_count, rows]
+  const void* a;  // packed, [k_count, rows]
   const void* b;
   int64_t b_stride, k_count, lanes;
   void* acc;
   int64_t acc_stride;
-  int64_t rows;    // at most few_rows
+  int64_t rows;  // at most few_rows
 };
 
 inline constexpr int64_t few_rows = 4;

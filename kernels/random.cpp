@@ -11,8 +11,12 @@
 namespace mtf {
 namespace {
 
-float round_to(double x, float) { return static_cast<float>(x); }
-double round_to(double x, double) { return x; }
+float round_to(double x, float) {
+  return static_cast<float>(x);
+}
+double round_to(double x, double) {
+  return x;
+}
 Bf16 round_to(double x, Bf16) {  // once: to 8 significant bits, which f32 then holds exactly
   const uint64_t bits = std::bit_cast<uint64_t>(x), unit = uint64_t{1} << 45;
   const uint64_t rounded = (bits + unit / 2 - 1 + (bits / unit & 1)) & ~(unit - 1);
@@ -45,8 +49,8 @@ Draws draws_of(const KernelCall& call) {
     space.add(side_of(y, d).size, {side_of(y, d).stride, index_strides[i]});
   }
   draws.pieces = Pieces(space, 1 << 12);
-  draws.key = random_key(call.attrs.get_or<int64_t>("seed", 0),
-                         call.attrs.get_or<std::string>("path", ""));
+  draws.key =
+      random_key(call.attrs.get_or<int64_t>("seed", 0), call.attrs.get_or<std::string>("path", ""));
   draws.stepped = !call.inputs.empty();
   return draws;
 }
@@ -105,19 +109,26 @@ Kernel normal(const KernelCall& call) {
 // [low, high), of the word's upper 24 bits.
 Kernel prepare_uniform(const KernelCall& call) {
   switch (call.results[0].dtype) {
-    case DType::f32: return uniform<float>(call);
-    case DType::f64: return uniform<double>(call);
-    default: misused(call, "dtype");
+    case DType::f32:
+      return uniform<float>(call);
+    case DType::f64:
+      return uniform<double>(call);
+    default:
+      misused(call, "dtype");
   }
 }
 
 // Mean 0; truncated: within 2 deviations, as the distribution is between its points there.
 Kernel prepare_normal(const KernelCall& call) {
   switch (call.results[0].dtype) {
-    case DType::f32: return normal<float>(call);
-    case DType::f64: return normal<double>(call);
-    case DType::bf16: return normal<Bf16>(call);
-    default: misused(call, "dtype");
+    case DType::f32:
+      return normal<float>(call);
+    case DType::f64:
+      return normal<double>(call);
+    case DType::bf16:
+      return normal<Bf16>(call);
+    default:
+      misused(call, "dtype");
   }
 }
 

@@ -73,8 +73,7 @@ class Scan {
     block_.next();
   }
   void find() {
-    while (block_index_ < block_.count() &&
-           ids_[block_.offset[1] + position_.offset[0]] != id_)
+    while (block_index_ < block_.count() && ids_[block_.offset[1] + position_.offset[0]] != id_)
       step();
   }
 
@@ -145,7 +144,9 @@ template <class In, class Acc>
 class ScatterAdd {
  public:
   ScatterAdd(const Plan& plan, const KernelRun& run)
-      : plan_(plan), run_(run), ids_(reinterpret_cast<const int32_t*>(run.inputs[0])),
+      : plan_(plan),
+        run_(run),
+        ids_(reinterpret_cast<const int32_t*>(run.inputs[0])),
         dy_(reinterpret_cast<const In*>(run.inputs[1])),
         y_(reinterpret_cast<Acc*>(run.results[0])),
         starts_(reinterpret_cast<uint32_t*>(run.scratch.data())),

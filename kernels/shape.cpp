@@ -162,10 +162,14 @@ Kernel prepare_copy(const KernelCall& call) {
   if (refine(x, y, extents))
     return kernel_of({{0, 0, 0, StridedCopy(bytes, extents)}});
   switch (bytes) {
-    case 1: return [=](const KernelRun& run) { copy_flat<uint8_t>(x, y, run); };
-    case 2: return [=](const KernelRun& run) { copy_flat<uint16_t>(x, y, run); };
-    case 4: return [=](const KernelRun& run) { copy_flat<uint32_t>(x, y, run); };
-    default: return [=](const KernelRun& run) { copy_flat<uint64_t>(x, y, run); };
+    case 1:
+      return [=](const KernelRun& run) { copy_flat<uint8_t>(x, y, run); };
+    case 2:
+      return [=](const KernelRun& run) { copy_flat<uint16_t>(x, y, run); };
+    case 4:
+      return [=](const KernelRun& run) { copy_flat<uint32_t>(x, y, run); };
+    default:
+      return [=](const KernelRun& run) { copy_flat<uint64_t>(x, y, run); };
   }
 }
 
@@ -239,16 +243,20 @@ Kernel prepare_write_slice(const KernelCall& call) {
                                  std::clamp<int64_t>(count, 0, x_side.whole));
     Extents rows = row;
     rows.at[over_at].size = s.count;
-    StridedCopy(bytes, rows).run(run.inputs[1] + s.from * x_side.stride * bytes,
-                                 run.results[0] + s.to * y_side.stride * bytes, run.team);
+    StridedCopy(bytes, rows)
+        .run(run.inputs[1] + s.from * x_side.stride * bytes,
+             run.results[0] + s.to * y_side.stride * bytes, run.team);
   };
 }
 
 Kernel prepare_iota(const KernelCall& call) {
   switch (call.results[0].dtype) {
-    case DType::i32: return iota_kernel<int32_t>(call);
-    case DType::f32: return iota_kernel<float>(call);
-    default: misused(call, "dtype");
+    case DType::i32:
+      return iota_kernel<int32_t>(call);
+    case DType::f32:
+      return iota_kernel<float>(call);
+    default:
+      misused(call, "dtype");
   }
 }
 

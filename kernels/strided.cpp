@@ -11,7 +11,9 @@ constexpr int64_t transposed_side = 64;  // of a transposed tile, which stays in
 constexpr int64_t serial_bytes = 1 << 18;
 
 // Both sides contiguous, or one element repeated.
-bool is_run(const Extent& e) { return e.to == 1 && (e.from == 1 || e.from == 0); }
+bool is_run(const Extent& e) {
+  return e.to == 1 && (e.from == 1 || e.from == 0);
+}
 
 // Reads and writes whole runs, by way of a buffer in which strides that are a power of two cannot
 // fight over cache lines.
@@ -116,10 +118,14 @@ void StridedCopy::tile(const std::byte* from, std::byte* to, int64_t index) cons
   from += (r * rows.from + c * cols.from) * bytes_;
   to += (r * rows.to + c * cols.to) * bytes_;
   switch (bytes_) {
-    case 1: return copy_tile<uint8_t>(from, to, rows, cols);
-    case 2: return copy_tile<uint16_t>(from, to, rows, cols);
-    case 4: return copy_tile<uint32_t>(from, to, rows, cols);
-    default: return copy_tile<uint64_t>(from, to, rows, cols);
+    case 1:
+      return copy_tile<uint8_t>(from, to, rows, cols);
+    case 2:
+      return copy_tile<uint16_t>(from, to, rows, cols);
+    case 4:
+      return copy_tile<uint32_t>(from, to, rows, cols);
+    default:
+      return copy_tile<uint64_t>(from, to, rows, cols);
   }
 }
 

@@ -1,5 +1,5 @@
-// tiled: a chain of kernels run tile by tile, so that what they hand each other stays in a near cache
-// and never exists as a whole. Each tile is one task; its kernels run on that task's thread.
+// tiled: a chain of kernels run tile by tile, so that what they hand each other stays in a near
+// cache and never exists as a whole. Each tile is one task; its kernels run on that task's thread.
 #include <array>
 #include <memory>
 
@@ -34,7 +34,9 @@ int64_t size_in(const View& view, DimId dim) {
 class Tiled {
  public:
   Tiled(const KernelCall& call, Isa isa)
-      : inputs_(call.inputs.size()), outer_(inputs_ + call.results.size()), inner_at_(call.inner_at),
+      : inputs_(call.inputs.size()),
+        outer_(inputs_ + call.results.size()),
+        inner_at_(call.inner_at),
         workspace_bytes_(call.workspace_bytes) {
     std::vector<View> values;
     for (const auto* views : {&call.inputs, &call.results, &call.inner})
@@ -87,8 +89,8 @@ class Tiled {
     for (size_t l = loops_.size(); l-- > 0; tile /= loops_[l].count)
       for (size_t v = 0; v < outer_; ++v)
         offset[v] += tile % loops_[l].count * loops_[l].step[v];
-    const std::span<std::byte> scratch =
-        r.scratch.subspan(static_cast<size_t>(thread * scratch_bytes_per_thread), scratch_bytes_per_thread);
+    const std::span<std::byte> scratch = r.scratch.subspan(
+        static_cast<size_t>(thread * scratch_bytes_per_thread), scratch_bytes_per_thread);
     std::byte* workspace =
         r.scratch.data() + r.team.size * scratch_bytes_per_thread + thread * workspace_bytes_;
     std::array<std::byte*, most_values> made{};  // by value; inputs are not made
@@ -105,7 +107,8 @@ class Tiled {
       }
       for (size_t i = 0; i < part.results.size(); ++i)
         out[i] = made[static_cast<size_t>(part.results[i])];
-      part.kernel({{in.data(), part.inputs.size()}, {out.data(), part.results.size()}, scratch, alone_});
+      part.kernel(
+          {{in.data(), part.inputs.size()}, {out.data(), part.results.size()}, scratch, alone_});
     }
   }
 

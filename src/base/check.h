@@ -10,7 +10,7 @@ namespace mtf {
 
 }  // namespace mtf
 
-#define CHECK(condition, ...)                                                              \
-  (static_cast<bool>(condition)                                                            \
-       ? void(0)                                                                           \
+#define CHECK(condition, ...)   \
+  (static_cast<bool>(condition) \
+       ? void(0)                \
        : ::mtf::check_failed(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}))

@@ -14,13 +14,21 @@ constexpr Row rows[] = {
 #undef MTF_DIAGNOSTIC
 };
 
-const Row& row(Code code) { return rows[static_cast<size_t>(code)]; }
+const Row& row(Code code) {
+  return rows[static_cast<size_t>(code)];
+}
 
 }  // namespace
 
-std::string_view id_of(Code code) { return row(code).id; }
-std::string_view title_of(Code code) { return row(code).title; }
-Severity severity_of(Code code) { return row(code).severity; }
+std::string_view id_of(Code code) {
+  return row(code).id;
+}
+std::string_view title_of(Code code) {
+  return row(code).title;
+}
+Severity severity_of(Code code) {
+  return row(code).severity;
+}
 
 void Diagnostics::add(Diagnostic d) {
   errors_ += d.severity == Severity::error;

@@ -20,9 +20,9 @@ enum class Code : uint16_t {
 #undef MTF_DIAGNOSTIC
 };
 
-std::string_view id_of(Code);        // "layout.axis-reused"
-Severity severity_of(Code);          // what the code is by default
-std::string_view title_of(Code);     // one sentence, for lists of codes
+std::string_view id_of(Code);     // "layout.axis-reused"
+Severity severity_of(Code);       // what the code is by default
+std::string_view title_of(Code);  // one sentence, for lists of codes
 
 struct Diagnostic {
   Code code;

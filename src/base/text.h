@@ -14,8 +14,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // "a, b and c".
 std::string listed(std::span<const std::string> words);
 
-std::string with_commas(int64_t number);   // 12,345,678
-std::string in_bytes(int64_t bytes);       // 1.50 GiB; exact below 1 KiB
+std::string with_commas(int64_t number);  // 12,345,678
+std::string in_bytes(int64_t bytes);      // 1.50 GiB; exact below 1 KiB
 
 // Does `path` match `pattern`? `*` stays inside one component, `**` does not, `[3]` is literal.
 bool path_matches(std::string_view pattern, std::string_view path);

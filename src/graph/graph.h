@@ -37,8 +37,8 @@ struct Node {  // one node, one result
   NodeId gradient_of;      // the value whose gradient this node is; index -1 if it is none
 };
 
-// A composite op (attention, softmax, rms_norm, ...) as it was written: its parts are ordinary nodes
-// that carry its index; its gradient is its own formula, not that of its parts.
+// A composite op (attention, softmax, rms_norm, ...) as it was written: its parts are ordinary
+// nodes that carry its index; its gradient is its own formula, not that of its parts.
 struct Composite {
   const OpDef* op = nullptr;
   std::vector<NodeId> inputs;
@@ -67,9 +67,9 @@ struct Graph {
   Node& operator[](NodeId id) { return nodes[static_cast<size_t>(id.index)]; }
   const Dim& operator[](DimId id) const { return dims[static_cast<size_t>(id.index)]; }
   DimId find_dim(std::string_view name) const;
-  DimId add_dim(Dim d);                     // the id of the dim of that name if there is one
-  DimId block_dim(DimId d, int64_t blocks); // `d#blocks`
-  std::string show(const Shape&) const;     // "[batch=16, length=256]"
+  DimId add_dim(Dim d);                      // the id of the dim of that name if there is one
+  DimId block_dim(DimId d, int64_t blocks);  // `d#blocks`
+  std::string show(const Shape&) const;      // "[batch=16, length=256]"
   int64_t elements(const Shape&) const;
 };
 

@@ -24,23 +24,24 @@ std::string in_brackets(const Range& range, const Show& show) {
 
 std::string show(const Graph& g, const Attr& attr) {
   auto dim = [&g](DimId d) { return g[d].name; };
-  return std::visit(
-      Overloaded{
-          [](bool v) { return std::string(v ? "true" : "false"); },
-          [](int64_t v) { return std::to_string(v); },
-          [](double v) { return fmt::format("{}", v); },
-          [](const std::string& v) { return v; },
-          [](DType v) { return std::string(name_of(v)); },
-          [&](DimId v) { return dim(v); },
-          [&](const std::vector<DimId>& v) { return in_brackets(v, dim); },
-          [&](const DimPairs& v) {
-            return in_brackets(v, [&](const auto& p) { return dim(p.first) + ": " + dim(p.second); });
-          },
-          [](const std::vector<double>& v) {
-            return in_brackets(v, [](double x) { return fmt::format("{}", x); });
-          },
-      },
-      attr);
+  return std::visit(Overloaded{
+                        [](bool v) { return std::string(v ? "true" : "false"); },
+                        [](int64_t v) { return std::to_string(v); },
+                        [](double v) { return fmt::format("{}", v); },
+                        [](const std::string& v) { return v; },
+                        [](DType v) { return std::string(name_of(v)); },
+                        [&](DimId v) { return dim(v); },
+                        [&](const std::vector<DimId>& v) { return in_brackets(v, dim); },
+                        [&](const DimPairs& v) {
+                          return in_brackets(v, [&](const auto& p) {
+                            return dim(p.first) + ": " + dim(p.second);
+                          });
+                        },
+                        [](const std::vector<double>& v) {
+                          return in_brackets(v, [](double x) { return fmt::format("{}", x); });
+                        },
+                    },
+                    attr);
 }
 
 }  // namespace

@@ -52,20 +52,29 @@ bool is_float(NpyType t) {
 
 double float_at(NpyType type, const std::byte* data, int64_t index) {
   switch (type) {
-    case NpyType::f2: return half_to_double(load<uint16_t>(data, index));
-    case NpyType::f4: return load<float>(data, index);
-    case NpyType::f8: return load<double>(data, index);
-    default: return static_cast<double>(integer_at(type, data, index));
+    case NpyType::f2:
+      return half_to_double(load<uint16_t>(data, index));
+    case NpyType::f4:
+      return load<float>(data, index);
+    case NpyType::f8:
+      return load<double>(data, index);
+    default:
+      return static_cast<double>(integer_at(type, data, index));
   }
 }
 
 int64_t integer_at(NpyType type, const std::byte* data, int64_t index) {
   switch (type) {
-    case NpyType::i4: return load<int32_t>(data, index);
-    case NpyType::i8: return load<int64_t>(data, index);
-    case NpyType::u1: return load<uint8_t>(data, index);
-    case NpyType::b1: return load<uint8_t>(data, index) != 0;
-    default: break;
+    case NpyType::i4:
+      return load<int32_t>(data, index);
+    case NpyType::i8:
+      return load<int64_t>(data, index);
+    case NpyType::u1:
+      return load<uint8_t>(data, index);
+    case NpyType::b1:
+      return load<uint8_t>(data, index) != 0;
+    default:
+      break;
   }
   CHECK(false, "not an integer type");
   return 0;
@@ -73,10 +82,14 @@ int64_t integer_at(NpyType type, const std::byte* data, int64_t index) {
 
 double float_at(DType type, const std::byte* data, int64_t index) {
   switch (type) {
-    case DType::f32: return load<float>(data, index);
-    case DType::f64: return load<double>(data, index);
-    case DType::bf16: return std::bit_cast<float>(uint32_t{load<uint16_t>(data, index)} << 16);
-    default: return static_cast<double>(integer_at(type, data, index));
+    case DType::f32:
+      return load<float>(data, index);
+    case DType::f64:
+      return load<double>(data, index);
+    case DType::bf16:
+      return std::bit_cast<float>(uint32_t{load<uint16_t>(data, index)} << 16);
+    default:
+      return static_cast<double>(integer_at(type, data, index));
   }
 }
 

@@ -16,7 +16,11 @@ struct Taken {
 class Walk {
  public:
   Walk(const std::vector<const Dim*>& dims, const Mesh& mesh, std::vector<WalkConflict>* conflicts)
-      : dims_(dims), mesh_(mesh), conflicts_(conflicts), by_axis_(mesh.axes.size()), split_(dims.size()) {}
+      : dims_(dims),
+        mesh_(mesh),
+        conflicts_(conflicts),
+        by_axis_(mesh.axes.size()),
+        split_(dims.size()) {}
 
   void take(const LayoutRule& rule, const LayoutRule::Use& use) {
     for (size_t i = 0; i < dims_.size(); ++i)
@@ -30,7 +34,8 @@ class Walk {
       AxisList ordered;
       for (const LayoutRule& rule : rules)
         for (const LayoutRule::Use& use : rule.axes)
-          if (rule.dim == dims_[i]->rule && std::count(split_[i].begin(), split_[i].end(), use.axis) &&
+          if (rule.dim == dims_[i]->rule &&
+              std::count(split_[i].begin(), split_[i].end(), use.axis) &&
               !std::count(ordered.begin(), ordered.end(), use.axis))
             ordered.push_back(use.axis);
       split_[i] = ordered;
@@ -78,7 +83,8 @@ const std::vector<LayoutRule>& LayoutRules::for_tensor(std::string_view path) co
 }
 
 std::vector<AxisList> walk(const std::vector<const Dim*>& dims, const Mesh& mesh,
-                           const std::vector<LayoutRule>& rules, std::vector<WalkConflict>* conflicts) {
+                           const std::vector<LayoutRule>& rules,
+                           std::vector<WalkConflict>* conflicts) {
   Walk w(dims, mesh, conflicts);
   for (bool soft : {false, true})
     for (const LayoutRule& rule : rules)

@@ -36,13 +36,13 @@ struct WalkConflict {
   const LayoutRule* rule = nullptr;
   const LayoutRule* other = nullptr;  // the rule that already took the axis; null: does not divide
   AxisId axis;
-  size_t dim = 0, other_dim = 0;      // positions in the walked dims
+  size_t dim = 0, other_dim = 0;  // positions in the walked dims
 };
 
 // The walk of docs/LANGUAGE.md: over the dims of a tensor or of an op's iteration space, hard
-// axes in order of the rules, then soft ones. `dims[i]` may be a block dim, which follows the rule of
-// the dim it cuts and silently stays whole where an axis does not divide it. Returns the axes of each
-// dim, major to minor; conflicts are appended if asked for.
+// axes in order of the rules, then soft ones. `dims[i]` may be a block dim, which follows the rule
+// of the dim it cuts and silently stays whole where an axis does not divide it. Returns the axes of
+// each dim, major to minor; conflicts are appended if asked for.
 std::vector<AxisList> walk(const std::vector<const Dim*>& dims, const Mesh&,
                            const std::vector<LayoutRule>&, std::vector<WalkConflict>* = nullptr);
 

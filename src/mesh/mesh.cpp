@@ -49,7 +49,9 @@ std::string Mesh::to_string() const {
   return out.empty() ? "one rank" : out;
 }
 
-bool Shape::has(DimId d) const { return find(d) >= 0; }
+bool Shape::has(DimId d) const {
+  return find(d) >= 0;
+}
 
 int Shape::find(DimId d) const {
   auto it = std::find(dims.begin(), dims.end(), d);
@@ -58,16 +60,24 @@ int Shape::find(DimId d) const {
 
 std::string_view name_of(DType t) {
   switch (t) {
-    case DType::f32: return "f32";
-    case DType::f64: return "f64";
-    case DType::bf16: return "bf16";
-    case DType::i32: return "i32";
-    case DType::u8: return "u8";
-    case DType::boolean: return "bool";
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::bf16:
+      return "bf16";
+    case DType::i32:
+      return "i32";
+    case DType::u8:
+      return "u8";
+    case DType::boolean:
+      return "bool";
   }
   return "?";
 }
 
-bool is_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::bf16; }
+bool is_float(DType t) {
+  return t == DType::f32 || t == DType::f64 || t == DType::bf16;
+}
 
 }  // namespace mtf

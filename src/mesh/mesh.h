@@ -35,7 +35,7 @@ struct Mesh {
 
   int ranks() const;
   int size(AxisId a) const { return axes[static_cast<size_t>(a.index)].size; }
-  int size(const AxisList& list) const;  // product
+  int size(const AxisList& list) const;      // product
   AxisId find(std::string_view name) const;  // index -1 if there is none
   std::vector<int> coordinates(int rank) const;
   // Position of `rank` along a list of axes, the first being the most significant.

@@ -48,15 +48,23 @@ std::optional<Attr> as_attr(std::optional<T> value) {
 std::optional<Attr> read_attribute(const AttrDef& def, const YamlNode& node,
                                    const FindDim& find_dim, Diagnostics& d) {
   switch (def.kind) {
-    case AttrKind::boolean: return as_attr(read_boolean(node, def.name, d));
-    case AttrKind::integer: return as_attr(read_integer(node, def.name, {}, d));
-    case AttrKind::number: return as_attr(read_number(node, def.name, {}, d));
+    case AttrKind::boolean:
+      return as_attr(read_boolean(node, def.name, d));
+    case AttrKind::integer:
+      return as_attr(read_integer(node, def.name, {}, d));
+    case AttrKind::number:
+      return as_attr(read_number(node, def.name, {}, d));
     case AttrKind::word:
-    case AttrKind::text: return as_attr(read_text(node, def.name, d));
-    case AttrKind::dim: return as_attr(read_dim(node, def.name, find_dim, d));
-    case AttrKind::dims: return as_attr(read_dims(node, def.name, find_dim, d));
-    case AttrKind::dim_map: return as_attr(read_dim_map(node, def.name, find_dim, d));
-    case AttrKind::dtype: return as_attr(read_dtype(node, def.name, d));
+    case AttrKind::text:
+      return as_attr(read_text(node, def.name, d));
+    case AttrKind::dim:
+      return as_attr(read_dim(node, def.name, find_dim, d));
+    case AttrKind::dims:
+      return as_attr(read_dims(node, def.name, find_dim, d));
+    case AttrKind::dim_map:
+      return as_attr(read_dim_map(node, def.name, find_dim, d));
+    case AttrKind::dtype:
+      return as_attr(read_dtype(node, def.name, d));
   }
   return std::nullopt;
 }

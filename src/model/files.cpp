@@ -31,24 +31,33 @@ constexpr KeyRow file_keys[] = {{"blocks", Form::map}};
 
 bool fits(const YamlNode& n, Form form) {
   switch (form) {
-    case Form::map: return n.is_map();
-    case Form::list: return n.is_list();
-    case Form::word: return n.is_scalar();
+    case Form::map:
+      return n.is_map();
+    case Form::list:
+      return n.is_list();
+    case Form::word:
+      return n.is_scalar();
     case Form::words:
       return n.is_scalar() || (n.is_list() && std::all_of(n.items.begin(), n.items.end(),
                                                           [](auto& i) { return i.is_scalar(); }));
-    case Form::any: return !n.is_list();
+    case Form::any:
+      return !n.is_list();
   }
   return false;
 }
 
 std::string_view name_of(Form form) {
   switch (form) {
-    case Form::map: return "a map";
-    case Form::list: return "a list";
-    case Form::word: return "one word";
-    case Form::words: return "a name or a list of names";
-    case Form::any: return "a name or a map of names";
+    case Form::map:
+      return "a map";
+    case Form::list:
+      return "a list";
+    case Form::word:
+      return "one word";
+    case Form::words:
+      return "a name or a list of names";
+    case Form::any:
+      return "a name or a map of names";
   }
   return "";
 }

@@ -103,7 +103,9 @@ class Update {
     Expr w = expr(t.parameter), g = expr(t.gradient);
     const Optimizer& o = train_.optimizer;
     switch (o.kind) {
-      case Kind::sgd: output("parameter", t.path, w - expr(rate_) * g); break;
+      case Kind::sgd:
+        output("parameter", t.path, w - expr(rate_) * g);
+        break;
       case Kind::momentum: {
         Expr u = state(t, "u") * o.momentum + g;
         output("state", t.path + "/u", u);
@@ -111,7 +113,9 @@ class Update {
         break;
       }
       case Kind::adam:
-      case Kind::adamw: update_adam(t, w, g); break;
+      case Kind::adamw:
+        update_adam(t, w, g);
+        break;
     }
   }
 
@@ -147,10 +151,13 @@ class Update {
 
 std::vector<std::string> state_names(const Optimizer& optimizer) {
   switch (optimizer.kind) {
-    case Kind::sgd: return {};
-    case Kind::momentum: return {"u"};
+    case Kind::sgd:
+      return {};
+    case Kind::momentum:
+      return {"u"};
     case Kind::adam:
-    case Kind::adamw: return {"m", "v"};
+    case Kind::adamw:
+      return {"m", "v"};
   }
   return {};
 }

@@ -66,13 +66,14 @@ bool parameters_are_whole(const Spec& spec, const Model& model, Diagnostics& dia
       if (!whole.find(dim.name) || whole.size(dim.name, {}) == dim.size)
         continue;
       good = false;
-      diagnostics.add({Code::train_batch_parameter,
-                       fmt::format("'{}' of parameter '{}' depends on the size of the batch, of which each of "
-                                   "{} microbatches has a part",
-                                   dim.name, p.path, spec.train->microbatches),
-                       p.span,
-                       {},
-                       "leave out `train.microbatches`, or give the parameter other dims"});
+      diagnostics.add(
+          {Code::train_batch_parameter,
+           fmt::format("'{}' of parameter '{}' depends on the size of the batch, of which each of "
+                       "{} microbatches has a part",
+                       dim.name, p.path, spec.train->microbatches),
+           p.span,
+           {},
+           "leave out `train.microbatches`, or give the parameter other dims"});
     }
   return good;
 }
@@ -119,9 +120,8 @@ void compare(Builder& b, NodeId guess, NodeId label) {
   const Expr labels(b, label);
   Expr same = equal(Expr(b, guess), labels);
   const Shape shape = same.shape();
-  Expr counted = labels.dtype() == DType::i32
-                     ? valid_labels(labels, ignored_label(b.graph, label))
-                     : equal(labels, labels);  // NaN is no label
+  Expr counted = labels.dtype() == DType::i32 ? valid_labels(labels, ignored_label(b.graph, label))
+                                              : equal(labels, labels);  // NaN is no label
   if (const Expr examples(b, b.counted_examples(same)); examples)
     counted = both(counted, examples);
   counted = {b, b.broadcast(counted, shape)};

@@ -14,9 +14,10 @@ Graph init_graph(const Model& model, const Spec& spec, const Numerics& numerics)
 
 // One microbatch, forward and backward. Inputs: the model's, and "driver:step" (i32), new for every
 // run, if it draws random numbers. Outputs: "driver:loss_sum" and "driver:loss_count", which the
-// driver adds up over microbatches, and "gradient:PATH" for every parameter that is trained. With several microbatches each gradient is added to a state leaf of its name, which the
-// driver zeroes before a step; with `accumulate: blocks` it keeps its outermost block dim, if it
-// has one. A loss that is no loss op has loss_sum = loss and loss_count = 1.
+// driver adds up over microbatches, and "gradient:PATH" for every parameter that is trained. With
+// several microbatches each gradient is added to a state leaf of its name, which the driver zeroes
+// before a step; with `accumulate: blocks` it keeps its outermost block dim, if it has one. A loss
+// that is no loss op has loss_sum = loss and loss_count = 1.
 std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const Numerics& numerics,
                                       Diagnostics& diagnostics);
 

@@ -13,8 +13,8 @@ using Saved = std::vector<NodeId>;
 bool require_real(Builder& b, NodeId x) {
   if (is_float(b.dtype(x)))
     return true;
-  b.error(Code::model_dtype, fmt::format("takes a floating point operand, not {}",
-                                         name_of(b.dtype(x))));
+  b.error(Code::model_dtype,
+          fmt::format("takes a floating point operand, not {}", name_of(b.dtype(x))));
   return false;
 }
 
@@ -23,7 +23,9 @@ Expr by_sign(Expr x, Expr positive, Expr otherwise) {
   return where(less(x.constant(0), x), positive, otherwise);
 }
 
-NodeId build_square(Builder& b, Operands x, Attrs&, Saved&) { return Expr(b, x[0]) * Expr(b, x[0]); }
+NodeId build_square(Builder& b, Operands x, Attrs&, Saved&) {
+  return Expr(b, x[0]) * Expr(b, x[0]);
+}
 
 NodeId build_leaky_relu(Builder& b, Operands x, Attrs& attrs, Saved&) {
   Expr v(b, x[0]);

@@ -1,6 +1,6 @@
 // Attention, defined by its steps (docs/NUMERICS.md 7): scores with the key dim in one
-// chain, times 1 / sqrt(key), masked to -infinity by a true select, softmax, product with v. Saved are
-// the maximum and the sum of each row; the gradient recomputes the rest.
+// chain, times 1 / sqrt(key), masked to -infinity by a true select, softmax, product with v. Saved
+// are the maximum and the sum of each row; the gradient recomputes the rest.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,10 +19,16 @@ using Gradients = std::vector<NodeId>;
 class Attention {
  public:
   Attention(Builder& b, Operands operands, const Attrs& attrs)
-      : over{*attrs.get<DimId>("over")}, b_(b), q_(operands[0]), k_(operands[1]), v_(operands[2]),
-        rows_(*attrs.get<DimId>("rows")), key_(*attrs.get<DimId>("key")),
+      : over{*attrs.get<DimId>("over")},
+        b_(b),
+        q_(operands[0]),
+        k_(operands[1]),
+        v_(operands[2]),
+        rows_(*attrs.get<DimId>("rows")),
+        key_(*attrs.get<DimId>("key")),
         scale_(attrs.get_or("scale", 1 / std::sqrt(static_cast<double>(b.graph[key_].size)))),
-        causal_(attrs.get_or("causal", false)), window_(attrs.get_or<int64_t>("window", 0)) {}
+        causal_(attrs.get_or("causal", false)),
+        window_(attrs.get_or<int64_t>("window", 0)) {}
 
   bool check() const {
     const DimId q[] = {rows_, key_}, k[] = {over[0], key_};
@@ -76,8 +82,8 @@ class Attention {
   // True where a row may look: not ahead (causal), and less than `window` away.
   Expr mask() const {
     Expr row = iota(b_, rows_, DType::i32), column = iota(b_, over[0], DType::i32);
-    Expr here = causal_ ? greater_equal(row, column)
-                        : less(column - row, static_cast<double>(window_));
+    Expr here =
+        causal_ ? greater_equal(row, column) : less(column - row, static_cast<double>(window_));
     return window_ == 0 ? here : both(here, less(row - column, static_cast<double>(window_)));
   }
 
@@ -90,7 +96,8 @@ class Attention {
 };
 
 NodeId build_attention(Builder& b, Operands operands, Attrs& attrs, std::vector<NodeId>& saved) {
-  const DimId named[] = {*attrs.get<DimId>("rows"), *attrs.get<DimId>("over"), *attrs.get<DimId>("key")};
+  const DimId named[] = {*attrs.get<DimId>("rows"), *attrs.get<DimId>("over"),
+                         *attrs.get<DimId>("key")};
   Attention attention(b, operands, attrs);
   if (!b.require_distinct(named) || !attention.check())
     return {};

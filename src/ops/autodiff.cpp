@@ -24,8 +24,12 @@ struct Use {  // a primitive node or a composite, as the walk sees it
 class Differentiator {
  public:
   Differentiator(Builder& b, NodeId sum, std::span<const NodeId> wrt)
-      : b_(b), size_(static_cast<size_t>(sum.index) + 1), needed_(size_), contributions_(size_),
-        gradients_(size_), composite_of_(size_, -1) {
+      : b_(b),
+        size_(static_cast<size_t>(sum.index) + 1),
+        needed_(size_),
+        contributions_(size_),
+        gradients_(size_),
+        composite_of_(size_, -1) {
     for (NodeId w : wrt)
       if (static_cast<size_t>(w.index) < size_)
         needed_[index(w)] = true;

@@ -34,14 +34,17 @@ std::vector<int64_t> fixed_counts(Builder& b, std::span<const DimId> over) {
     auto found = b.numerics.blocks_of.find(dim.name);
     int64_t n = found == b.numerics.blocks_of.end() ? 0 : found->second;
     if (n != 0 && (n < 0 || dim.size % n != 0)) {
-      b.error(Code::spec_range, fmt::format("numerics.blocks cuts {} into {} blocks, but {} does not "
-                                            "divide {}={}", dim.name, n, n, dim.name, dim.size));
+      b.error(Code::spec_range,
+              fmt::format("numerics.blocks cuts {} into {} blocks, but {} does not "
+                          "divide {}={}",
+                          dim.name, n, n, dim.name, dim.size));
       n = 1;
     }
     all *= std::max<int64_t>(n, 1);
     if (all > most_blocks) {
-      b.error(Code::spec_range, fmt::format("numerics.blocks cuts one sum into {} blocks; at most {} are possible", all,
-                                            most_blocks));
+      b.error(Code::spec_range,
+              fmt::format("numerics.blocks cuts one sum into {} blocks; at most {} are possible",
+                          all, most_blocks));
       return std::vector<int64_t>(over.size(), 1);
     }
     fixed.push_back(n);

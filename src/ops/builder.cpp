@@ -49,8 +49,8 @@ bool Builder::check_call(const OpDef& op, const std::vector<NodeId>& operands, c
                         : op.min_operands == op.max_operands
                             ? std::to_string(op.min_operands)
                             : fmt::format("{} to {}", op.min_operands, op.max_operands);
-    error(Code::model_step, fmt::format("takes {} operand{}, not {}", range,
-                                        range == "1" ? "" : "s", n));
+    error(Code::model_step,
+          fmt::format("takes {} operand{}, not {}", range, range == "1" ? "" : "s", n));
   }
   for (const AttrDef& a : op.attributes)
     if (a.required && !attrs.find(a.name)) {
@@ -94,7 +94,8 @@ void Builder::read_parameters_in_compute_type(std::vector<NodeId>& operands) {
 bool Builder::require_distinct(std::span<const DimId> dims) {
   for (size_t i = 0; i < dims.size(); ++i)
     if (contains(dims.first(i), dims[i])) {
-      error(Code::model_attribute, fmt::format("'{}' is named twice; its dims must differ", graph[dims[i]].name));
+      error(Code::model_attribute,
+            fmt::format("'{}' is named twice; its dims must differ", graph[dims[i]].name));
       return false;
     }
   return true;
@@ -107,14 +108,15 @@ bool Builder::check_shape(const Shape& shape) {
   for (size_t i = 0; i < shape.dims.size(); ++i) {
     elements *= static_cast<double>(graph[shape.dims[i]].size);
     if (contains(std::span(shape.dims).first(i), shape.dims[i])) {
-      error(Code::model_shape, fmt::format("'{}' stands twice in its result {}", graph[shape.dims[i]].name,
-                                           graph.show(shape)));
+      error(Code::model_shape, fmt::format("'{}' stands twice in its result {}",
+                                           graph[shape.dims[i]].name, graph.show(shape)));
       return false;
     }
   }
   if (elements > most_elements)
-    error(Code::model_shape, fmt::format("its result {} has {:.3g} elements; at most 2^60 are possible",
-                                         graph.show(shape), elements));
+    error(Code::model_shape,
+          fmt::format("its result {} has {:.3g} elements; at most 2^60 are possible",
+                      graph.show(shape), elements));
   return elements <= most_elements;
 }
 
@@ -173,8 +175,9 @@ NodeId Builder::counted_examples(NodeId x) {
   constexpr std::string_view name = "driver:valid_examples";
   const auto there = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                                   [&](const Named& in) { return in.name == name; });
-  const NodeId valid = there != graph.inputs.end() ? there->node
-                                                   : leaf("input", std::string(name), {{}, DType::i32});
+  const NodeId valid = there != graph.inputs.end()
+                           ? there->node
+                           : leaf("input", std::string(name), {{}, DType::i32});
   return add("less", {add("iota", {}, {{{"over", batch}}}), valid});
 }
 
@@ -193,8 +196,8 @@ NodeId Builder::fold(NodeId x, const DimPairs& blocks) {
   return x;
 }
 
-NodeId Builder::contract(NodeId a, NodeId b, std::vector<DimId> over, std::vector<DimId> result_dims,
-                         DimPairs blocks) {
+NodeId Builder::contract(NodeId a, NodeId b, std::vector<DimId> over,
+                         std::vector<DimId> result_dims, DimPairs blocks) {
   return add("contract", {a, b},
              {{{"over", std::move(over)}, {"to", std::move(result_dims)}, {"blocks", blocks}}});
 }

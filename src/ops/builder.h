@@ -10,10 +10,10 @@ namespace mtf {
 
 // numerics: of the spec.
 struct Numerics {
-  DType compute = DType::f32;  // f32, bf16 or f64
-  bool fast = false;           // exact: fast
-  bool exact_required = false; // exact: bitwise written out
-  int64_t blocks = 8;          // the usual count (a bare number in numerics.blocks raises it)
+  DType compute = DType::f32;   // f32, bf16 or f64
+  bool fast = false;            // exact: fast
+  bool exact_required = false;  // exact: bitwise written out
+  int64_t blocks = 8;           // the usual count (a bare number in numerics.blocks raises it)
   std::map<std::string, int64_t, std::less<>> blocks_of;  // by dim name; wins over all rules
 
   DType statistics() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
@@ -26,14 +26,14 @@ class Builder {
   Graph& graph;
   const Numerics& numerics;
   Diagnostics& diagnostics;
-  Origin origin;                 // given to every node made from here on
+  Origin origin;  // given to every node made from here on
   Phase phase = Phase::forward;
-  int32_t composite = -1;        // the outermost composite being built
-  DimId batch;                   // summing it away by default is worth a warning; index -1: none
-  bool training = true;          // false: dropout is the identity
-  bool padded = false;           // examples from "driver:valid_examples" on do not count
-  int64_t seed = 0;              // of random ops
-  NodeId step;                   // i32 scalar that random ops depend on; index -1: none
+  int32_t composite = -1;  // the outermost composite being built
+  DimId batch;             // summing it away by default is worth a warning; index -1: none
+  bool training = true;    // false: dropout is the identity
+  bool padded = false;     // examples from "driver:valid_examples" on do not count
+  int64_t seed = 0;        // of random ops
+  NodeId step;             // i32 scalar that random ops depend on; index -1: none
 
   // Adds the node(s) of an op. Returns index -1 after a diagnostic; nodes with such an operand
   // fail silently, so that one mistake is reported once.
@@ -60,9 +60,9 @@ class Builder {
                   DimPairs blocks);
   NodeId fold(NodeId x, const DimPairs& blocks);  // tree sums of block dims, the innermost first
   NodeId reduce_sum(NodeId x, std::vector<DimId> over);  // f32 (f64) result
-  NodeId sum_to(NodeId x, const Shape& shape);    // sums the dims that `shape` lacks
-  NodeId broadcast(NodeId x, const Shape& shape); // x itself if it has those dims
-  NodeId cast(NodeId x, DType dtype);             // x itself if it has that dtype
+  NodeId sum_to(NodeId x, const Shape& shape);           // sums the dims that `shape` lacks
+  NodeId broadcast(NodeId x, const Shape& shape);        // x itself if it has those dims
+  NodeId cast(NodeId x, DType dtype);                    // x itself if it has that dtype
 
   // Reports a mistake at the current origin, once; `message` follows the name of the op.
   void error(Code code, const std::string& message);

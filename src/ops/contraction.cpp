@@ -43,7 +43,8 @@ Dims default_result(Builder& b, std::span<const NodeId> operands) {
   if (contains(all, b.batch) && !contains(result, b.batch))
     b.error(Code::model_batch_summed,
             fmt::format("sums '{}' away, because it stands in several operands; say `to: [...]` if "
-                        "that is meant, or to keep it", b.graph[b.batch].name));
+                        "that is meant, or to keep it",
+                        b.graph[b.batch].name));
   return result;
 }
 
@@ -73,8 +74,8 @@ bool check_result(Builder& b, std::span<const NodeId> operands, const Dims& to) 
               fmt::format("no operand has the dim '{}' of the result", b.graph[to[i]].name));
     bool twice = std::count(to.begin(), to.end(), to[i]) > 1;
     if (twice)
-      b.error(Code::model_shape, fmt::format("'{}' stands twice in the result",
-                                             b.graph[to[i]].name));
+      b.error(Code::model_shape,
+              fmt::format("'{}' stands twice in the result", b.graph[to[i]].name));
     good = good && found && !twice;
   }
   for (NodeId x : operands)
@@ -87,7 +88,8 @@ bool check_result(Builder& b, std::span<const NodeId> operands, const Dims& to) 
 }
 
 // Saved: the products of the pairs before the last.
-NodeId build_einsum(Builder& b, std::span<const NodeId> x, Attrs& attrs, std::vector<NodeId>& saved) {
+NodeId build_einsum(Builder& b, std::span<const NodeId> x, Attrs& attrs,
+                    std::vector<NodeId>& saved) {
   if (!attrs.find("to"))
     attrs.set("to", default_result(b, x));
   const Dims to = *attrs.get<Dims>("to");
@@ -137,7 +139,8 @@ std::vector<NodeId> gradient_einsum(const GradientArgs& g) {
 std::span<const OpDef> contraction_ops() {
   static const OpDef ops[] = {
       {.name = "contract",
-       .summary = "The product of two operands, summed over dims in canonical blocks that it keeps.",
+       .summary =
+           "The product of two operands, summed over dims in canonical blocks that it keeps.",
        .min_operands = 2,
        .max_operands = 2,
        .infer = infer_contract,

@@ -211,29 +211,68 @@ OpDef internal(OpDef op) {
   return op;
 }
 
-
 using D = Expr;  // a derivative times dy
 
-D d_negative(const Terms& t) { return -t.dy; }
-D d_absolute(const Terms& t) { return t.dy * apply("sign", t.a); }
-D d_exp(const Terms& t) { return t.dy * t.y; }
-D d_expm1(const Terms& t) { return t.dy * (t.y + 1.0); }
-D d_log(const Terms& t) { return t.dy / t.a; }
-D d_log1p(const Terms& t) { return t.dy / (t.a + 1.0); }
-D d_sqrt(const Terms& t) { return t.dy / (t.y * 2.0); }
-D d_rsqrt(const Terms& t) { return t.dy * (t.y * t.y * t.y * -0.5); }
-D d_reciprocal(const Terms& t) { return -(t.dy * (t.y * t.y)); }
-D d_sin(const Terms& t) { return t.dy * cos(t.a); }
-D d_cos(const Terms& t) { return -(t.dy * sin(t.a)); }
-D d_tanh(const Terms& t) { return t.dy * (-(t.y * t.y) + 1.0); }
-D d_erf(const Terms& t) { return t.dy * (exp(-(t.a * t.a)) * (2 / std::sqrt(M_PI))); }
-D d_sigmoid(const Terms& t) { return t.dy * (t.y * (-t.y + 1.0)); }
-D d_softplus(const Terms& t) { return t.dy * sigmoid(t.a); }
-D d_relu(const Terms& t) { return where(less(t.y.constant(0), t.y), t.dy, 0.0); }
-D d_gelu(const Terms& t) { return t.dy * apply("gelu_gradient", t.a); }
-D d_gelu_tanh(const Terms& t) { return t.dy * apply("gelu_tanh_gradient", t.a); }
-D d_silu(const Terms& t) { return t.dy * apply("silu_gradient", t.a); }
-D d_offset(const Terms& t) { return t.dy; }
+D d_negative(const Terms& t) {
+  return -t.dy;
+}
+D d_absolute(const Terms& t) {
+  return t.dy * apply("sign", t.a);
+}
+D d_exp(const Terms& t) {
+  return t.dy * t.y;
+}
+D d_expm1(const Terms& t) {
+  return t.dy * (t.y + 1.0);
+}
+D d_log(const Terms& t) {
+  return t.dy / t.a;
+}
+D d_log1p(const Terms& t) {
+  return t.dy / (t.a + 1.0);
+}
+D d_sqrt(const Terms& t) {
+  return t.dy / (t.y * 2.0);
+}
+D d_rsqrt(const Terms& t) {
+  return t.dy * (t.y * t.y * t.y * -0.5);
+}
+D d_reciprocal(const Terms& t) {
+  return -(t.dy * (t.y * t.y));
+}
+D d_sin(const Terms& t) {
+  return t.dy * cos(t.a);
+}
+D d_cos(const Terms& t) {
+  return -(t.dy * sin(t.a));
+}
+D d_tanh(const Terms& t) {
+  return t.dy * (-(t.y * t.y) + 1.0);
+}
+D d_erf(const Terms& t) {
+  return t.dy * (exp(-(t.a * t.a)) * (2 / std::sqrt(M_PI)));
+}
+D d_sigmoid(const Terms& t) {
+  return t.dy * (t.y * (-t.y + 1.0));
+}
+D d_softplus(const Terms& t) {
+  return t.dy * sigmoid(t.a);
+}
+D d_relu(const Terms& t) {
+  return where(less(t.y.constant(0), t.y), t.dy, 0.0);
+}
+D d_gelu(const Terms& t) {
+  return t.dy * apply("gelu_gradient", t.a);
+}
+D d_gelu_tanh(const Terms& t) {
+  return t.dy * apply("gelu_tanh_gradient", t.a);
+}
+D d_silu(const Terms& t) {
+  return t.dy * apply("silu_gradient", t.a);
+}
+D d_offset(const Terms& t) {
+  return t.dy;
+}
 
 std::vector<OpDef> arithmetic() {
   const AttrDef by{"by", AttrKind::number, "the constant"};
@@ -250,8 +289,7 @@ std::vector<OpDef> arithmetic() {
       map("remainder", Scalar::remainder, 2, infer_number, "x modulo y, with the sign of y."),
       with(map("scale", Scalar::scale, 1, infer_immediate, "x times a constant.", gradient_scale),
            {by}),
-      with(map("offset", Scalar::offset, 1, infer_immediate, "x plus a constant.",
-               unary<d_offset>),
+      with(map("offset", Scalar::offset, 1, infer_immediate, "x plus a constant.", unary<d_offset>),
            {by}),
       map("negative", Scalar::negative, 1, infer_number, "-x.", unary<d_negative>),
       map("abs", Scalar::absolute, 1, infer_number, "|x|.", unary<d_absolute>),

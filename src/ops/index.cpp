@@ -1,5 +1,5 @@
-// Lookups by index and their gradient. A lookup is no sum: split along the looked-up dim, every rank
-// but one contributes the absent term, in any order.
+// Lookups by index and their gradient. A lookup is no sum: split along the looked-up dim, every
+// rank but one contributes the absent term, in any order.
 #include <fmt/format.h>
 
 #include "ops/blocks.h"
@@ -16,8 +16,8 @@ using Gradients = std::vector<NodeId>;
 bool require_ids(Builder& b, NodeId ids) {
   if (b.dtype(ids) == DType::i32)
     return true;
-  b.error(Code::model_dtype, fmt::format("indices must be i32, not {} {}",
-                                         name_of(b.dtype(ids)), b.graph.show(b.shape(ids))));
+  b.error(Code::model_dtype, fmt::format("indices must be i32, not {} {}", name_of(b.dtype(ids)),
+                                         b.graph.show(b.shape(ids))));
   return false;
 }
 
@@ -132,8 +132,9 @@ std::span<const OpDef> index_ops() {
        .internal = true,
        .kernel = "scatter_add"},
       {.name = "scatter_add",
-       .summary = "[indices, x]: adds each element of x to the place along a new dim that its index "
-                  "names; in f32.",
+       .summary =
+           "[indices, x]: adds each element of x to the place along a new dim that its index "
+           "names; in f32.",
        .min_operands = 2,
        .max_operands = 2,
        .attributes = {{"to", AttrKind::dim, "the new dim", true},
@@ -149,7 +150,8 @@ std::span<const OpDef> index_ops() {
       {.name = "one_hot",
        .summary = "1 where the index along a new dim is the operand, else 0.",
        .attributes = {{"to", AttrKind::dim, "the new dim", true},
-                      {"dtype", AttrKind::dtype, "dtype of the result; the compute type by default"}},
+                      {"dtype", AttrKind::dtype,
+                       "dtype of the result; the compute type by default"}},
        .build = build_one_hot},
       {.name = "iota",
        .summary = "The index along a dim, i32.",

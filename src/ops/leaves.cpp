@@ -20,8 +20,13 @@ std::optional<Type> infer_constant(Builder& b, std::span<const NodeId>, Attrs& a
 }
 
 OpDef leaf(std::string_view name, std::string_view summary) {
-  return {.name = name, .summary = summary, .min_operands = 0, .max_operands = 0,
-          .infer = infer_leaf, .internal = true, .flops_per_point = 0};
+  return {.name = name,
+          .summary = summary,
+          .min_operands = 0,
+          .max_operands = 0,
+          .infer = infer_leaf,
+          .internal = true,
+          .flops_per_point = 0};
 }
 
 }  // namespace

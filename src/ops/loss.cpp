@@ -37,13 +37,18 @@ NodeId element_count(Builder& b, NodeId x, std::span<const DimId> without = {}) 
   return sum(wide(counted), {b.batch}) * (all / static_cast<double>(b.graph[b.batch].size));
 }
 
-// ---- cross_entropy: [logits, labels], labels i32 ids or a distribution over the vocabulary -------
+// ---- cross_entropy: [logits, labels], labels i32 ids or a distribution over the vocabulary
+// -------
 
 struct CrossEntropy {
   CrossEntropy(Builder& builder, Operands operands, const Attrs& attrs)
-      : b(builder), x(wide(Expr(builder, operands[0]))), labels(builder, operands[1]),
-        vocab(*attrs.get<DimId>("over")), size(static_cast<double>(builder.graph[vocab].size)),
-        smoothing(attrs.get_or("smoothing", 0.0)), z_loss(attrs.get_or("z_loss", 0.0)),
+      : b(builder),
+        x(wide(Expr(builder, operands[0]))),
+        labels(builder, operands[1]),
+        vocab(*attrs.get<DimId>("over")),
+        size(static_cast<double>(builder.graph[vocab].size)),
+        smoothing(attrs.get_or("smoothing", 0.0)),
+        z_loss(attrs.get_or("z_loss", 0.0)),
         ignore(attrs.get_or<int64_t>("ignore", -1)) {}
 
   bool has_ids() const { return labels.dtype() == DType::i32; }
@@ -98,8 +103,8 @@ bool check_cross_entropy(Builder& b, Operands operands, const Attrs& attrs) {
   const DType type = b.dtype(operands[1]);
   if (type != DType::i32 && !is_float(type)) {
     b.error(Code::model_dtype, fmt::format("labels are i32 ids or a floating point distribution "
-                                           "over '{}', not {}", b.graph[vocab].name,
-                                           name_of(type)));
+                                           "over '{}', not {}",
+                                           b.graph[vocab].name, name_of(type)));
     return false;
   }
   Dims expected = b.shape(operands[0]).dims;
@@ -108,9 +113,9 @@ bool check_cross_entropy(Builder& b, Operands operands, const Attrs& attrs) {
   const Dims labels = b.shape(operands[1]).dims;
   if (labels.size() == expected.size() && dims_without(labels, expected).empty())
     return true;
-  b.error(Code::model_shape, fmt::format("logits {} need labels {}, not {}",
-                                         b.graph.show(b.shape(operands[0])),
-                                         b.graph.show({expected}), b.graph.show({labels})));
+  b.error(Code::model_shape,
+          fmt::format("logits {} need labels {}, not {}", b.graph.show(b.shape(operands[0])),
+                      b.graph.show({expected}), b.graph.show({labels})));
   return false;
 }
 
@@ -149,8 +154,7 @@ bool require_same_dims(Builder& b, Operands x) {
       dims_without(b.shape(x[0]).dims, b.shape(x[1]).dims).empty())
     return true;
   b.error(Code::model_shape, fmt::format("the operands {} and {} must have the same dims",
-                                         b.graph.show(b.shape(x[0])),
-                                         b.graph.show(b.shape(x[1]))));
+                                         b.graph.show(b.shape(x[0])), b.graph.show(b.shape(x[1]))));
   return false;
 }
 
@@ -188,8 +192,9 @@ std::span<const OpDef> loss_ops() {
        .gradient = gradient_cross_entropy_sum,
        .internal = true},
       {.name = "cross_entropy",
-       .summary = "[logits, labels]: the mean over valid tokens of -log softmax at the label; labels "
-                  "are ids or distributions (which sum to 1).",
+       .summary =
+           "[logits, labels]: the mean over valid tokens of -log softmax at the label; labels "
+           "are ids or distributions (which sum to 1).",
        .min_operands = 2,
        .max_operands = 2,
        .attributes = attributes,

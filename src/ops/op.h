@@ -1,5 +1,5 @@
-// An op: what the spec calls it, what it does to each named dim, its gradient and its kernel, all in
-// one block per op, in one file per family. Ops never mention mesh axes.
+// An op: what the spec calls it, what it does to each named dim, its gradient and its kernel, all
+// in one block per op, in one file per family. Ops never mention mesh axes.
 #pragma once
 
 #include <functional>
@@ -38,15 +38,15 @@ class Builder;
 struct GradientArgs {
   Builder& b;
   NodeId dy;
-  NodeId y;                        // the forward result
-  std::vector<NodeId> inputs;      // its operands
+  NodeId y;                    // the forward result
+  std::vector<NodeId> inputs;  // its operands
   const Attrs& attrs;
-  std::span<const NodeId> saved;   // of a composite
-  std::vector<bool> wanted;        // by operand: does any gradient asked for depend on it?
+  std::span<const NodeId> saved;  // of a composite
+  std::vector<bool> wanted;       // by operand: does any gradient asked for depend on it?
 };
 
-// A primitive op is one node and has `infer`; a composite op has `build`, which makes primitive nodes
-// (its definition) and may have its own `gradient`. Exactly one of the two is set.
+// A primitive op is one node and has `infer`; a composite op has `build`, which makes primitive
+// nodes (its definition) and may have its own `gradient`. Exactly one of the two is set.
 struct OpDef {
   std::string_view name;
   std::string_view summary;  // one sentence; `mtf ops` and docs/OPS.md are printed from it
@@ -57,20 +57,21 @@ struct OpDef {
   // returns nullopt if they do not fit. May add attributes (blocks, order of summed dims).
   std::optional<Type> (*infer)(Builder&, std::span<const NodeId> operands, Attrs&) = nullptr;
   // Composite: the result node; `saved` is what the gradient reads later.
-  NodeId (*build)(Builder&, std::span<const NodeId> operands, Attrs&, std::vector<NodeId>& saved) = nullptr;
+  NodeId (*build)(Builder&, std::span<const NodeId> operands, Attrs&,
+                  std::vector<NodeId>& saved) = nullptr;
 
   // One gradient per operand, index -1 where none flows. Null: no gradient flows through.
   std::vector<NodeId> (*gradient)(const GradientArgs&) = nullptr;
 
   Role (*role)(const Graph&, const Node&, DimId) = nullptr;  // null: every dim is kept
-  Reduction reduction = Reduction::sum;  // of reduced dims
-  bool internal = false;     // made by other ops only: no spec may name it
-  bool random = false;       // draws numbers, new in each step: reads Builder::step in training
-  bool order_free = false;   // its reduction gives equal bits in any order: max, min, lookups
-  bool linear = false;       // sums pass through it unchanged in `fast` mode and where inexact
-  bool name_only = false;    // rename, transpose: no work, no storage
-  bool movement = false;     // runs where its input lies
-  bool in_place = false;     // result may overwrite an operand of its type
+  Reduction reduction = Reduction::sum;                      // of reduced dims
+  bool internal = false;       // made by other ops only: no spec may name it
+  bool random = false;         // draws numbers, new in each step: reads Builder::step in training
+  bool order_free = false;     // its reduction gives equal bits in any order: max, min, lookups
+  bool linear = false;         // sums pass through it unchanged in `fast` mode and where inexact
+  bool name_only = false;      // rename, transpose: no work, no storage
+  bool movement = false;       // runs where its input lies
+  bool in_place = false;       // result may overwrite an operand of its type
   double flops_per_point = 1;  // of the iteration space (contractions), operand or result elements
   std::string_view kernel = {};  // row of the kernel table: "map", "reduce", "product", ...
   Scalar scalar = Scalar::copy;  // for kernel "map"

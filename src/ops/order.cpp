@@ -66,10 +66,11 @@ OpDef along(std::string_view name, std::string_view summary, decltype(OpDef::inf
 
 std::span<const OpDef> order_ops() {
   static const std::vector<OpDef> ops = [] {
-    OpDef argmax = along("argmax", "The lowest index of the greatest element; NaN wins.", infer_arg);
+    OpDef argmax =
+        along("argmax", "The lowest index of the greatest element; NaN wins.", infer_arg);
     OpDef argmin = along("argmin", "The lowest index of the least element; NaN wins.", infer_arg);
-    OpDef top_k = along("top_k", "The indices of the greatest elements, in descending order.",
-                        infer_top_k);
+    OpDef top_k =
+        along("top_k", "The indices of the greatest elements, in descending order.", infer_top_k);
     top_k.attributes.push_back({"to", AttrKind::dim, "the new dim; its size is how many", true});
     OpDef sort = along("sort", "The elements in ascending order; no gradient.", infer_along);
     sort.attributes.push_back({"descending", AttrKind::boolean, "the other way round"});

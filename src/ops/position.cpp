@@ -14,15 +14,16 @@ using Operands = std::span<const NodeId>;
 bool require_even(Builder& b, DimId d) {
   if (b.graph[d].size % 2 == 0)
     return true;
-  b.error(Code::model_shape, fmt::format("{}={} is odd; positions need pairs", b.graph[d].name,
-                                         b.graph[d].size));
+  b.error(Code::model_shape,
+          fmt::format("{}={} is odd; positions need pairs", b.graph[d].name, b.graph[d].size));
   return false;
 }
 
 // The index of each element's pair along a dim, and whether it is the first of the pair.
 struct Pairs {
   Pairs(Builder& b, DimId d, bool neighbours)
-      : half(b.graph[d].size / 2), index(iota(b, d, b.numerics.statistics())),
+      : half(b.graph[d].size / 2),
+        index(iota(b, d, b.numerics.statistics())),
         first(less(index, static_cast<double>(half))) {
     if (neighbours) {
       Expr pair = floor(index * 0.5);
@@ -35,7 +36,8 @@ struct Pairs {
   // position * base^(-pair / half), dims [rows, d]
   Expr angle(DimId rows, double base) const {
     Builder& b = index.builder();
-    return iota(b, rows, index.dtype()) * exp(index * (-std::log(base) / static_cast<double>(half)));
+    return iota(b, rows, index.dtype()) *
+           exp(index * (-std::log(base) / static_cast<double>(half)));
   }
 
   int64_t half;
@@ -66,8 +68,7 @@ NodeId build_rope(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
   const DimId key = *attrs.get<DimId>("key"), rows = *attrs.get<DimId>("rows");
   const std::string pairs = attrs.get_or<std::string>("pairs", "halves");
   if (pairs != "halves" && pairs != "neighbours") {
-    b.error(Code::model_attribute,
-            fmt::format("'pairs' is halves or neighbours, not '{}'", pairs));
+    b.error(Code::model_attribute, fmt::format("'pairs' is halves or neighbours, not '{}'", pairs));
     return {};
   }
   const DimId needed[] = {rows, key};
@@ -101,12 +102,14 @@ std::span<const OpDef> position_ops() {
        .attributes = {rows,
                       {"key", AttrKind::dim, "the dim of the pairs", true},
                       {"base", AttrKind::number, "10,000 by default"},
-                      {"pairs", AttrKind::word, "halves (i, i + key / 2), the default, or neighbours"}},
+                      {"pairs", AttrKind::word,
+                       "halves (i, i + key / 2), the default, or neighbours"}},
        .build = build_rope,
        .gradient = gradient_rope},
       {.name = "sinusoid",
-       .summary = "Waves of position * 10,000^(-2 i / over): sines in the first half, cosines in the "
-                  "second (Vaswani et al. 2017).",
+       .summary =
+           "Waves of position * 10,000^(-2 i / over): sines in the first half, cosines in the "
+           "second (Vaswani et al. 2017).",
        .min_operands = 0,
        .max_operands = 0,
        .attributes = {rows, {"over", AttrKind::dim, "the dim of the waves", true}},

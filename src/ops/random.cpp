@@ -35,8 +35,8 @@ NodeId build_uniform(Builder& b, Operands, Attrs& attrs, std::vector<NodeId>&) {
 }
 
 NodeId build_normal(Builder& b, Operands, Attrs& attrs, std::vector<NodeId>&) {
-  Attrs spread{{{"std", attrs.get_or("std", 1.0)},
-                {"truncated", attrs.get_or("truncated", false)}}};
+  Attrs spread{
+      {{"std", attrs.get_or("std", 1.0)}, {"truncated", attrs.get_or("truncated", false)}}};
   NodeId x = draw(b, "draw_normal", *attrs.get<Dims>("dims"), std::move(spread));
   return b.cast(x, b.numerics.compute);
 }
@@ -54,8 +54,14 @@ NodeId build_dropout(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&)
 }
 
 OpDef drawing(std::string_view name, std::string_view kernel, std::string_view summary) {
-  return {.name = name, .summary = summary, .min_operands = 0, .max_operands = 1,
-          .infer = infer_draw, .internal = true, .flops_per_point = 0, .kernel = kernel};
+  return {.name = name,
+          .summary = summary,
+          .min_operands = 0,
+          .max_operands = 1,
+          .infer = infer_draw,
+          .internal = true,
+          .flops_per_point = 0,
+          .kernel = kernel};
 }
 
 }  // namespace
@@ -84,7 +90,8 @@ std::span<const OpDef> random_ops() {
        .build = build_normal,
        .random = true},
       {.name = "dropout",
-       .summary = "In training, each element is 0 with probability `rate`, else divided by 1 - rate.",
+       .summary =
+           "In training, each element is 0 with probability `rate`, else divided by 1 - rate.",
        .attributes = {{"rate", AttrKind::number, "the probability", true}},
        .build = build_dropout,
        .random = true},

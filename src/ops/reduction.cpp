@@ -13,7 +13,9 @@ using Dims = std::vector<DimId>;
 using Operands = std::span<const NodeId>;
 using Gradients = std::vector<NodeId>;
 
-const Dims& over_of(const Attrs& attrs) { return *attrs.get<Dims>("over"); }
+const Dims& over_of(const Attrs& attrs) {
+  return *attrs.get<Dims>("over");
+}
 
 Role reduced_over(const Graph&, const Node& node, DimId d) {
   return contains(over_of(node.attrs), d) ? Role::reduced : Role::kept;
@@ -35,7 +37,6 @@ std::optional<Type> infer_extreme(Builder& b, Operands x, Attrs& attrs) {
   attrs.set("reduction", std::string(reduction == Reduction::max ? "max" : "min"));
   return Type{{dims_without(b.shape(x[0]).dims, over_of(attrs))}, b.dtype(x[0])};
 }
-
 
 // What a spec's reduction yields when it does not say: the operand's dtype if that is a float.
 DType result_dtype(Builder& b, NodeId x, const Attrs& attrs) {
@@ -152,19 +153,34 @@ std::span<const OpDef> reduction_ops() {
                 Reduction::max),
       primitive("min", "The least element over dims; NaN wins.", infer_extreme<Reduction::min>,
                 Reduction::min),
-      {.name = "reduce_sum", .summary = "The sum over dims.", .attributes = {over, dtype},
-       .build = build_sum, .gradient = gradient_sum},
-      {.name = "reduce_mean", .summary = "The sum over dims, divided by their size.",
-       .attributes = {over, dtype}, .build = build_mean, .gradient = gradient_mean},
+      {.name = "reduce_sum",
+       .summary = "The sum over dims.",
+       .attributes = {over, dtype},
+       .build = build_sum,
+       .gradient = gradient_sum},
+      {.name = "reduce_mean",
+       .summary = "The sum over dims, divided by their size.",
+       .attributes = {over, dtype},
+       .build = build_mean,
+       .gradient = gradient_mean},
       {.name = "reduce_max",
-       .summary = "The greatest element over dims; its gradient goes to the lowest index among ties.",
-       .attributes = {over}, .build = build_max, .gradient = gradient_extreme},
+       .summary =
+           "The greatest element over dims; its gradient goes to the lowest index among ties.",
+       .attributes = {over},
+       .build = build_max,
+       .gradient = gradient_extreme},
       {.name = "reduce_min",
        .summary = "The least element over dims; its gradient goes to the lowest index among ties.",
-       .attributes = {over}, .build = build_min, .gradient = gradient_extreme},
-      {.name = "reduce_all", .summary = "Whether all are true.", .attributes = {over},
+       .attributes = {over},
+       .build = build_min,
+       .gradient = gradient_extreme},
+      {.name = "reduce_all",
+       .summary = "Whether all are true.",
+       .attributes = {over},
        .build = build_all},
-      {.name = "reduce_any", .summary = "Whether any is true.", .attributes = {over},
+      {.name = "reduce_any",
+       .summary = "Whether any is true.",
+       .attributes = {over},
        .build = build_any},
   };
   return ops;

@@ -12,7 +12,9 @@ using Dims = std::vector<DimId>;
 using Operands = std::span<const NodeId>;
 using Gradients = std::vector<NodeId>;
 
-int64_t size(Builder& b, DimId d) { return b.graph[d].size; }
+int64_t size(Builder& b, DimId d) {
+  return b.graph[d].size;
+}
 
 // The operand's type with `from` called `to`.
 Type replaced(Builder& b, NodeId x, DimId from, DimId to) {
@@ -37,9 +39,8 @@ std::optional<Type> infer_rename(Builder& b, Operands x, Attrs& attrs) {
     if (!b.require_dims(x[0], {&from, 1}) || !require_absent(b, x[0], to))
       return std::nullopt;
     if (size(b, from) != size(b, to)) {
-      b.error(Code::model_shape,
-              fmt::format("{}={} and {}={} differ in size", b.graph[from].name, size(b, from),
-                          b.graph[to].name, size(b, to)));
+      b.error(Code::model_shape, fmt::format("{}={} and {}={} differ in size", b.graph[from].name,
+                                             size(b, from), b.graph[to].name, size(b, to)));
       return std::nullopt;
     }
     type.shape.dims[static_cast<size_t>(type.shape.find(from))] = to;
@@ -56,8 +57,8 @@ Gradients gradient_rename(const GradientArgs& g) {
 
 std::optional<Type> infer_transpose(Builder& b, Operands x, Attrs& attrs) {
   const Dims to = *attrs.get<Dims>("to");
-  bool same = to.size() == b.shape(x[0]).dims.size() &&
-              dims_without(b.shape(x[0]).dims, to).empty();
+  bool same =
+      to.size() == b.shape(x[0]).dims.size() && dims_without(b.shape(x[0]).dims, to).empty();
   if (!same) {
     b.error(Code::model_shape, fmt::format("{} is not the operand's dims {} in another order",
                                            b.graph.show({to}), b.graph.show(b.shape(x[0]))));
@@ -66,9 +67,13 @@ std::optional<Type> infer_transpose(Builder& b, Operands x, Attrs& attrs) {
   return Type{{to}, b.dtype(x[0])};
 }
 
-Gradients gradient_same(const GradientArgs& g) { return {g.dy}; }
+Gradients gradient_same(const GradientArgs& g) {
+  return {g.dy};
+}
 
-std::optional<Type> infer_same(Builder& b, Operands x, Attrs&) { return b[x[0]].type; }
+std::optional<Type> infer_same(Builder& b, Operands x, Attrs&) {
+  return b[x[0]].type;
+}
 
 // `to` stands where the first of `from` stood; both name the elements in row-major order. The node
 // then lists all dims on both sides, those that stay included.
@@ -78,9 +83,9 @@ std::optional<Type> infer_reshape(Builder& b, Operands x, Attrs& attrs) {
   if (!b.require_dims(x[0], from) || !b.require_distinct(from))
     return std::nullopt;
   if (b.graph.elements({from}) != b.graph.elements({to})) {
-    b.error(Code::model_shape, fmt::format("{} has {} elements, {} has {}", b.graph.show({from}),
-                                           b.graph.elements({from}), b.graph.show({to}),
-                                           b.graph.elements({to})));
+    b.error(Code::model_shape,
+            fmt::format("{} has {} elements, {} has {}", b.graph.show({from}),
+                        b.graph.elements({from}), b.graph.show({to}), b.graph.elements({to})));
     return std::nullopt;
   }
   const Dims stay = dims_without(all, from);
@@ -107,9 +112,9 @@ Gradients gradient_reshape(const GradientArgs& g) {
 bool require_range(Builder& b, bool fits, std::string_view what, DimId outer, DimId inner,
                    int64_t start) {
   if (!fits)
-    b.error(Code::model_shape, fmt::format("{}={} from {} {} {}={}", b.graph[inner].name,
-                                           size(b, inner), start, what, b.graph[outer].name,
-                                           size(b, outer)));
+    b.error(Code::model_shape,
+            fmt::format("{}={} from {} {} {}={}", b.graph[inner].name, size(b, inner), start, what,
+                        b.graph[outer].name, size(b, outer)));
   return fits;
 }
 
@@ -156,8 +161,8 @@ std::optional<Type> infer_concat(Builder& b, Operands x, Attrs& attrs) {
   const Dims over = *attrs.get<Dims>("over");
   const DimId to = *attrs.get<DimId>("to");
   if (over.size() != x.size()) {
-    b.error(Code::model_attribute, fmt::format("'over' names {} dims for {} operands", over.size(),
-                                               x.size()));
+    b.error(Code::model_attribute,
+            fmt::format("'over' names {} dims for {} operands", over.size(), x.size()));
     return std::nullopt;
   }
   int64_t total = 0;
@@ -172,9 +177,9 @@ std::optional<Type> infer_concat(Builder& b, Operands x, Attrs& attrs) {
     bool same = other.dtype == first.dtype && other.shape.dims.size() == first.shape.dims.size() &&
                 dims_without(other.shape.dims, first.shape.dims).empty();
     if (!same) {
-      b.error(Code::model_shape, fmt::format("{} and {} differ in other dims or in dtype",
-                                             b.graph.show(b.shape(x[0])),
-                                             b.graph.show(b.shape(x[i]))));
+      b.error(Code::model_shape,
+              fmt::format("{} and {} differ in other dims or in dtype", b.graph.show(b.shape(x[0])),
+                          b.graph.show(b.shape(x[i]))));
       return std::nullopt;
     }
   }
@@ -191,8 +196,8 @@ Gradients gradient_concat(const GradientArgs& g) {
   Gradients parts;
   int64_t start = 0;
   for (DimId d : over) {
-    parts.push_back(g.b.add(
-        "slice", {g.dy}, {{{"over", *g.attrs.get<DimId>("to")}, {"to", d}, {"start", start}}}));
+    parts.push_back(g.b.add("slice", {g.dy},
+                            {{{"over", *g.attrs.get<DimId>("to")}, {"to", d}, {"start", start}}}));
     start += size(g.b, d);
   }
   return parts;

@@ -13,7 +13,9 @@ Expr row_max(Expr x, const std::vector<DimId>& over) {
 Expr row_sum(Expr x, Expr m, const std::vector<DimId>& over) {
   return maximum(sum(exp(x - m), over), 1);
 }
-Expr softmax_of(Expr x, Expr m, Expr s) { return exp(x - m) / s; }
+Expr softmax_of(Expr x, Expr m, Expr s) {
+  return exp(x - m) / s;
+}
 Expr softmax_gradient(Expr y, Expr dy, const std::vector<DimId>& over) {
   return y * (dy - sum(y * dy, over));
 }
@@ -34,7 +36,9 @@ struct Row {  // a call of one of the ops
 
 struct SavedRow : Row {
   explicit SavedRow(const GradientArgs& g)
-      : Row(g.b, g.inputs[0], g.attrs), m(g.b, g.saved[0]), s(g.b, g.saved[1]),
+      : Row(g.b, g.inputs[0], g.attrs),
+        m(g.b, g.saved[0]),
+        s(g.b, g.saved[1]),
         dy(wide(Expr(g.b, g.dy))) {}
   Expr m, s, dy;
 };

@@ -40,13 +40,18 @@ void Conflicts::note(const Node& node, const std::vector<DimId>& dims,
   }
 }
 
-void Conflicts::gather(const std::string& tensor, const Origin& origin, int64_t bytes, Diagnostics& diagnostics) {
+void Conflicts::gather(const std::string& tensor, const Origin& origin, int64_t bytes,
+                       Diagnostics& diagnostics) {
   if (!gathers_.insert(tensor).second)
     return;
-  diagnostics.add({Code::layout_gather_limit,
-                   fmt::format("gathering {} makes a tensor of {} bytes on every device; limits.gather allows {}",
-                               tensor, bytes, rules_.gather_limit),
-                   origin.span, {}, ""});
+  diagnostics.add(
+      {Code::layout_gather_limit,
+       fmt::format(
+           "gathering {} makes a tensor of {} bytes on every device; limits.gather allows {}",
+           tensor, bytes, rules_.gather_limit),
+       origin.span,
+       {},
+       ""});
 }
 
 void Conflicts::report(Diagnostics& diagnostics) const {
@@ -62,16 +67,19 @@ Diagnostic Conflicts::reused(const Found& f) const {
   const Dim& other = graph_[f.dims[c.other_dim]];
   const std::string& axis = mesh_.axes[static_cast<size_t>(c.axis.index)].name;
   const std::string what = f.is_op ? fmt::format("op {}", f.origin.scope) : f.origin.scope;
-  Diagnostic d{Code::layout_axis_reused,
-               fmt::format("axis '{}' already splits '{}' in {} {}; it cannot also split '{}'", axis,
-                           other.name, what, graph_.show({f.dims}), dim.name),
-               c.rule->span,
-               {{span_of(*c.other, c.axis), fmt::format("'{}' is split over '{}' here", other.name, axis)},
-                {f.origin.span, fmt::format("{} is made here", f.origin.scope)}},
-               fmt::format("drop one rule, or make this one soft: `{}: {}?`", dim.rule, axis)};
+  Diagnostic d{
+      Code::layout_axis_reused,
+      fmt::format("axis '{}' already splits '{}' in {} {}; it cannot also split '{}'", axis,
+                  other.name, what, graph_.show({f.dims}), dim.name),
+      c.rule->span,
+      {{span_of(*c.other, c.axis), fmt::format("'{}' is split over '{}' here", other.name, axis)},
+       {f.origin.span, fmt::format("{} is made here", f.origin.scope)}},
+      fmt::format("drop one rule, or make this one soft: `{}: {}?`", dim.rule, axis)};
   if (f.scopes.size() > 1)
-    d.notes.push_back({{}, fmt::format("{} more op{} conflict{} in the same way", f.scopes.size() - 1,
-                                       f.scopes.size() == 2 ? "" : "s", f.scopes.size() == 2 ? "s" : "")});
+    d.notes.push_back(
+        {{},
+         fmt::format("{} more op{} conflict{} in the same way", f.scopes.size() - 1,
+                     f.scopes.size() == 2 ? "" : "s", f.scopes.size() == 2 ? "s" : "")});
   return d;
 }
 
@@ -86,13 +94,14 @@ Diagnostic Conflicts::indivisible(const Found& f) const {
       const Axis& axis = mesh_.axes[static_cast<size_t>(use.axis.index)];
       axes += fmt::format("{}{}={}", axes.empty() ? "" : ", ", axis.name, axis.size);
     }
-  return {Code::layout_indivisible,
-          fmt::format("'{}'={} is not divisible by {}; axis sizes that would do: {}", dim.name, dim.size,
-                      axes, divisors(dim.size)),
-          c.rule->span,
-          {{f.origin.span, fmt::format("{} {} has this dim", f.origin.scope, graph_.show({f.dims}))}},
-          fmt::format("change the dim or the mesh, or make the rule soft: `{}: {}?`", dim.rule,
-                      mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
+  return {
+      Code::layout_indivisible,
+      fmt::format("'{}'={} is not divisible by {}; axis sizes that would do: {}", dim.name,
+                  dim.size, axes, divisors(dim.size)),
+      c.rule->span,
+      {{f.origin.span, fmt::format("{} {} has this dim", f.origin.scope, graph_.show({f.dims}))}},
+      fmt::format("change the dim or the mesh, or make the rule soft: `{}: {}?`", dim.rule,
+                  mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
 }
 
 }  // namespace mtf

@@ -17,7 +17,8 @@ class Conflicts {
   Conflicts(const Graph& graph, const Mesh& mesh, const LayoutRules& rules)
       : graph_(graph), mesh_(mesh), rules_(rules) {}
 
-  void note(const Node&, const std::vector<DimId>& dims, const std::vector<WalkConflict>&, bool is_op);
+  void note(const Node&, const std::vector<DimId>& dims, const std::vector<WalkConflict>&,
+            bool is_op);
   // A conversion that makes a larger whole tensor than the limit allows.
   void gather(const std::string& tensor, const Origin&, int64_t bytes, Diagnostics&);
   void report(Diagnostics&) const;

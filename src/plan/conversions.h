@@ -12,7 +12,8 @@ namespace mtf {
 
 class Conversions {
  public:
-  Conversions(Program& program, const LayoutRules& rules, Conflicts& conflicts, Diagnostics& diagnostics)
+  Conversions(Program& program, const LayoutRules& rules, Conflicts& conflicts,
+              Diagnostics& diagnostics)
       : program_(program), rules_(rules), conflicts_(conflicts), diagnostics_(diagnostics) {}
 
   // Where conversions of a value say they come from.

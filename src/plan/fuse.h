@@ -1,5 +1,5 @@
-// Fusion of local instructions: fewer passes over memory, the same bits. It never meets sharding and
-// never moves a rounding.
+// Fusion of local instructions: fewer passes over memory, the same bits. It never meets sharding
+// and never moves a rounding.
 #pragma once
 
 #include "plan/program.h"

@@ -9,12 +9,14 @@
 namespace mtf {
 namespace {
 
-constexpr size_t most_steps = 48;    // of one body: its registers stay in the L1 cache
+constexpr size_t most_steps = 48;  // of one body: its registers stay in the L1 cache
 constexpr size_t most_operands = 24;
 constexpr size_t most_members = 16;  // each may leave a result, and a map kernel has at most 16
 constexpr size_t reach = 24;         // instructions a map may wait for others to join
 
-Compute* compute(Instruction& i) { return std::get_if<Compute>(&i.action); }
+Compute* compute(Instruction& i) {
+  return std::get_if<Compute>(&i.action);
+}
 bool is(Instruction& i, std::string_view kernel) {
   return compute(i) && compute(i)->call.kernel == kernel;
 }
@@ -161,9 +163,12 @@ class Clusters {
     for (size_t i = 0; i < p_.code.size(); ++i) {
       Instruction& instruction = p_.code[i];
       const size_t joins = is(instruction, "map") ? home_of(instruction, i) : none;
-      close_if([&](size_t c) {
-        return (c != joins && reads_from(instruction, open_[c])) || open_[c].members.back() + reach < i;
-      }, joins);
+      close_if(
+          [&](size_t c) {
+            return (c != joins && reads_from(instruction, open_[c])) ||
+                   open_[c].members.back() + reach < i;
+          },
+          joins);
       if (!is(instruction, "map")) {
         out_.push_back(std::move(instruction));
         continue;
@@ -197,12 +202,15 @@ class Clusters {
     const Instruction& first = p_.code[cluster.members[0]];
     const Value& a = p_[first.results[0]];
     const Value& b = p_[map.results[0]];
-    const bool same_space = a.type.shape.dims == b.type.shape.dims && a.layout == b.layout && first.phase == map.phase;
+    const bool same_space =
+        a.type.shape.dims == b.type.shape.dims && a.layout == b.layout && first.phase == map.phase;
     const bool related = std::any_of(map.inputs.begin(), map.inputs.end(), [&](ValueId v) {
       return cluster.joiner.makes(v) || (cluster.joiner.reads(v) && !p_[v].type.shape.dims.empty());
     });
-    return same_space && related && cluster.joiner.steps() < most_steps && cluster.members.size() < most_members &&
-           cluster.joiner.operands().size() + map.inputs.size() <= most_operands && !reads_renamed(map, cluster);
+    return same_space && related && cluster.joiner.steps() < most_steps &&
+           cluster.members.size() < most_members &&
+           cluster.joiner.operands().size() + map.inputs.size() <= most_operands &&
+           !reads_renamed(map, cluster);
   }
 
   bool reads_renamed(const Instruction& map, const Cluster& cluster) const {

@@ -1,4 +1,5 @@
-// What kernels need to know of a node: its summed dims with their local blocks, its formula, its views.
+// What kernels need to know of a node: its summed dims with their local blocks, its formula, its
+// views.
 #include "plan/lower.h"
 
 #include <bit>
@@ -70,7 +71,8 @@ bool exact_split(const Graph& graph, const Node& node, DimId summed, const Mesh&
   if (p == 1)
     return true;
   const DimId image = block_image(node, summed);
-  return image.index >= 0 && std::has_single_bit(p) && graph[image].size % static_cast<int64_t>(p) == 0;
+  return image.index >= 0 && std::has_single_bit(p) &&
+         graph[image].size % static_cast<int64_t>(p) == 0;
 }
 
 KernelCall lower(const Graph& graph, const Node& node, const Mesh& mesh, const OpLayout& layout) {
@@ -100,7 +102,8 @@ View view_of(const Program& program, const Value& value, int rank) {
   view.size = value.local_sizes;
   for (size_t i = 0; i < view.dims.size(); ++i) {
     view.whole.push_back(program[view.dims[i]].size);
-    view.origin.push_back(program.mesh.position(rank, value.layout.split[i]) * value.local_sizes[i]);
+    view.origin.push_back(program.mesh.position(rank, value.layout.split[i]) *
+                          value.local_sizes[i]);
   }
   return view;
 }

@@ -17,7 +17,8 @@ namespace {
 
 using Phases = std::vector<PhaseGraph>;
 
-bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics, Diagnostics& diagnostics, Phases& out) {
+bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics,
+                  Diagnostics& diagnostics, Phases& out) {
   BuildOptions options;
   options.microbatches = spec.train->microbatches;
   const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, options);
@@ -33,8 +34,8 @@ bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics, 
   return true;
 }
 
-bool eval_phase(const Spec& spec, Sources& sources, const Numerics& numerics, Diagnostics& diagnostics,
-                int64_t runs_per_step, Phases& out) {
+bool eval_phase(const Spec& spec, Sources& sources, const Numerics& numerics,
+                Diagnostics& diagnostics, int64_t runs_per_step, Phases& out) {
   std::optional<Graph> eval = eval_graph(spec, sources, numerics, diagnostics);
   if (eval)
     out.push_back({"eval", std::move(*eval), runs_per_step});
@@ -49,8 +50,8 @@ const Node* input_behind(const Graph& graph, NodeId id) {
   return node.op->name == "input" && !is_float(node.type.dtype) ? &node : nullptr;
 }
 
-// Inputs that a gather of any phase reads as indices. Negative labels are allowed where a loss picks
-// by them: the picked operand then has all dims of the indices.
+// Inputs that a gather of any phase reads as indices. Negative labels are allowed where a loss
+// picks by them: the picked operand then has all dims of the indices.
 std::vector<IdRange> id_ranges(const Phases& phases) {
   std::vector<IdRange> out;
   auto note = [&](const std::string& input, int64_t low, int64_t high) {
@@ -64,7 +65,8 @@ std::vector<IdRange> id_ranges(const Phases& phases) {
   };
   for (const PhaseGraph& phase : phases)
     for (const Node& node : phase.graph.nodes) {
-      const Node* input = node.op->kernel == "gather" ? input_behind(phase.graph, node.inputs[1]) : nullptr;
+      const Node* input =
+          node.op->kernel == "gather" ? input_behind(phase.graph, node.inputs[1]) : nullptr;
       if (!input)
         continue;
       const Shape& picked = phase.graph[node.inputs[0]].type.shape;
@@ -79,8 +81,9 @@ std::vector<IdRange> id_ranges(const Phases& phases) {
 
 // ---- inference ---------------------------------------------------------------------------------
 
-bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding, const Numerics& numerics,
-                   Diagnostics& diagnostics, Phases& out, LayoutRules& rules) {
+bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding,
+                   const Numerics& numerics, Diagnostics& diagnostics, Phases& out,
+                   LayoutRules& rules) {
   const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, {1, false});
   if (!model || !check_decoding(spec, model->graph, decoding, diagnostics))
     return false;
@@ -92,9 +95,10 @@ bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding,
   for (const Named& o : forward.outputs)
     if (o.name == decoding.logits)  // sampling looks at all of a token's logits
       rules.tensors.push_back({forward[names.of(o.node).base].origin.scope, {}});
-  for (const auto& [name, positions] : {std::pair<const char*, int64_t>{"prefill", piece}, {"decode", 1}}) {
-    std::optional<Graph> graph =
-        decode_graph(forward, {decoding.along, decoding.tokens, decoding.logits, positions}, diagnostics);
+  for (const auto& [name, positions] :
+       {std::pair<const char*, int64_t>{"prefill", piece}, {"decode", 1}}) {
+    std::optional<Graph> graph = decode_graph(
+        forward, {decoding.along, decoding.tokens, decoding.logits, positions}, diagnostics);
     if (!graph)
       return false;
     out.push_back({name, std::move(*graph), positions == 1 ? 1 : 0});
@@ -106,8 +110,11 @@ bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding,
 bool warn_of_no_held_out(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.data || spec.data->holds_out())
     return false;
-  diagnostics.add({Code::data_no_held_out, "nothing is held out, so that nothing is evaluated",
-                   spec.span("train.eval_every"), {}, "give `data:` a share `validation:`, or leave this out"});
+  diagnostics.add({Code::data_no_held_out,
+                   "nothing is held out, so that nothing is evaluated",
+                   spec.span("train.eval_every"),
+                   {},
+                   "give `data:` a share `validation:`, or leave this out"});
   return true;
 }
 
@@ -117,13 +124,17 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
   const int64_t needed = plan.device_bytes(1);
   if (needed > *spec.memory_budget)
     diagnostics.add({Code::budget_exceeded,
-                     fmt::format("a device needs {} bytes ({}), budget.memory allows {} ({})", with_commas(needed),
-                                 in_bytes(needed), with_commas(*spec.memory_budget), in_bytes(*spec.memory_budget)),
-                     spec.span("budget.memory"), {}, ""});
+                     fmt::format("a device needs {} bytes ({}), budget.memory allows {} ({})",
+                                 with_commas(needed), in_bytes(needed),
+                                 with_commas(*spec.memory_budget), in_bytes(*spec.memory_budget)),
+                     spec.span("budget.memory"),
+                     {},
+                     ""});
 }
 
-std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh, const LayoutRules& rules,
-                             const Numerics& numerics, Diagnostics& diagnostics) {
+std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh,
+                             const LayoutRules& rules, const Numerics& numerics,
+                             Diagnostics& diagnostics) {
   const int earlier = diagnostics.errors();
   const Graph& main = phases[std::min<size_t>(1, phases.size() - 1)].graph;
   check_rule_names(spec, main, diagnostics);
@@ -142,8 +153,9 @@ std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, Diagnosti
   const Numerics numerics = numerics_of(inner.numerics);
   LayoutRules rules = inner.layout;
   Phases phases;
-  const bool made = decoding ? decode_phases(inner, sources, *decoding, numerics, diagnostics, phases, rules)
-                             : eval_phase(inner, sources, numerics, diagnostics, 1, phases);
+  const bool made =
+      decoding ? decode_phases(inner, sources, *decoding, numerics, diagnostics, phases, rules)
+               : eval_phase(inner, sources, numerics, diagnostics, 1, phases);
   if (!made)
     return std::nullopt;
   return finished(inner, phases, inner.mesh, rules, numerics, diagnostics);
@@ -151,9 +163,12 @@ std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, Diagnosti
 
 }  // namespace
 
-Job natural_job(const Spec& spec) { return spec.train ? Job::train : Job::eval; }
+Job natural_job(const Spec& spec) {
+  return spec.train ? Job::train : Job::eval;
+}
 
-std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job, Diagnostics& diagnostics) {
+std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
+                              Diagnostics& diagnostics) {
   if (!spec.buildable)
     return std::nullopt;
   const Numerics numerics = numerics_of(spec.numerics);

@@ -1,4 +1,5 @@
-// Spec -> Plan. `validate` stops here, `plan` prints the result, `train`, `eval` and `infer` run it.
+// Spec -> Plan. `validate` stops here, `plan` prints the result, `train`, `eval` and `infer` run
+// it.
 #pragma once
 
 #include <optional>

@@ -11,7 +11,9 @@
 namespace mtf {
 namespace {
 
-int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+int64_t aligned(int64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 Storage storage_named(std::string_view name) {
   if (name.starts_with("parameter:"))
@@ -24,7 +26,8 @@ Storage storage_named(std::string_view name) {
 }
 
 bool persistent(Storage s) {
-  return s == Storage::parameter || s == Storage::gradient || s == Storage::state || s == Storage::cache;
+  return s == Storage::parameter || s == Storage::gradient || s == Storage::state ||
+         s == Storage::cache;
 }
 
 // When each value is made and last read: -1 is before the first instruction.
@@ -52,7 +55,8 @@ struct Lifetimes {
 bool same_bytes(const Program& p, ValueId operand, ValueId result) {
   const Value& a = p[operand];
   const Value& b = p[result];
-  return a.type.shape.dims == b.type.shape.dims && a.local_sizes == b.local_sizes && a.type.dtype == b.type.dtype;
+  return a.type.shape.dims == b.type.shape.dims && a.local_sizes == b.local_sizes &&
+         a.type.dtype == b.type.dtype;
 }
 
 // May a result be written over this operand while the instruction runs? Not if the operand is read
@@ -70,7 +74,8 @@ bool may_replace(const Program& p, const Lifetimes& life, ValueId v, ValueId old
   const int made = life.made[Lifetimes::at(v)], read = life.last[Lifetimes::at(old)];
   if (made < 0 || read > made)
     return false;
-  return read < made || (overwrites(p, p.code[static_cast<size_t>(made)], old) && same_bytes(p, old, v));
+  return read < made ||
+         (overwrites(p, p.code[static_cast<size_t>(made)], old) && same_bytes(p, old, v));
 }
 
 ValueId append_copy(Program& p, ValueId from, Storage storage) {
@@ -104,7 +109,8 @@ class Placement {
     std::vector<size_t> order(slots_.size());
     for (size_t i = 0; i < order.size(); ++i)
       order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return slots_[a].bytes > slots_[b].bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return slots_[a].bytes > slots_[b].bytes; });
     std::vector<const Slot*> placed;  // by offset
     for (size_t s : order)
       place(slots_[s], placed);
@@ -131,7 +137,8 @@ class Placement {
     }
   }
 
-  int slot_for(const Instruction& i, ValueId v, int now, const std::vector<int>& slot_of, std::set<int>& taken) {
+  int slot_for(const Instruction& i, ValueId v, int now, const std::vector<int>& slot_of,
+               std::set<int>& taken) {
     for (ValueId in : i.inputs) {
       const int s = slot_of[Lifetimes::at(root(p_, in))];
       const bool dies = s >= 0 && life_.last[Lifetimes::at(root(p_, in))] == now;
@@ -141,7 +148,8 @@ class Placement {
         return s;
       }
     }
-    slots_.push_back({{v}, -1, now, life_.last[Lifetimes::at(v)], aligned(p_[v].local_bytes()), -1});
+    slots_.push_back(
+        {{v}, -1, now, life_.last[Lifetimes::at(v)], aligned(p_[v].local_bytes()), -1});
     return static_cast<int>(slots_.size()) - 1;
   }
 
@@ -172,9 +180,10 @@ class Placement {
     }
     slot.offset = offset;
     plan_.arena_bytes = std::max(plan_.arena_bytes, offset + slot.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), &slot,
-                                   [](const Slot* a, const Slot* b) { return a->offset < b->offset; }),
-                  &slot);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), &slot,
+                         [](const Slot* a, const Slot* b) { return a->offset < b->offset; }),
+        &slot);
   }
 
   const Program& p_;
@@ -225,7 +234,8 @@ void collect_resident(const Program& p, Resident& resident) {
     if (!persistent(v.storage))
       return;
     if (const Persistent* known = resident.find(b.name)) {
-      CHECK(known->value.layout == v.layout && known->value.local_bytes() == v.local_bytes(), b.name);
+      CHECK(known->value.layout == v.layout && known->value.local_bytes() == v.local_bytes(),
+            b.name);
       return;
     }
     resident.list.push_back({b.name, v, resident.bytes});

@@ -31,12 +31,12 @@ struct MemoryPlan {
     Segment segment = Segment::arena;
     int64_t offset = -1;  // -1: the value is never stored
   };
-  std::vector<Place> place;       // by value; renames lie where their base lies
-  std::vector<int64_t> staging;   // by instruction: offset in the arena, -1 if it needs none
+  std::vector<Place> place;      // by value; renames lie where their base lies
+  std::vector<int64_t> staging;  // by instruction: offset in the arena, -1 if it needs none
   int64_t input_bytes = 0, output_bytes = 0;  // together the io segment
   int64_t arena_bytes = 0;
-  int64_t peak_live_bytes = 0;    // lower bound of arena_bytes
-  int peak_at = -1;               // instruction
+  int64_t peak_live_bytes = 0;  // lower bound of arena_bytes
+  int peak_at = -1;             // instruction
 };
 
 // Gives results that outlive the program their storage: written in place of the old value where

@@ -91,9 +91,8 @@ bool Names::is_generated(const Node& node) const {
     return node.op->name == "input" && node.type.shape.dims.empty();
   if (node.op->role || node.op->movement)
     return false;
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId in) {
-    return generated_[static_cast<size_t>(of(in).base.index)];
-  });
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](NodeId in) { return generated_[static_cast<size_t>(of(in).base.index)]; });
 }
 
 }  // namespace mtf

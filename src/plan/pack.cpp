@@ -37,7 +37,8 @@ class Packer {
     const auto& a = std::get<AllReduce>(pack.action);
     const auto& b = std::get<AllReduce>(i.action);
     return a.over == b.over && a.reduction == b.reduction && pack.phase == i.phase &&
-           p_[pack.inputs[0]].type.dtype == p_[i.inputs[0]].type.dtype && bytes(pack) + bytes(i) <= most_packed_bytes;
+           p_[pack.inputs[0]].type.dtype == p_[i.inputs[0]].type.dtype &&
+           bytes(pack) + bytes(i) <= most_packed_bytes;
   }
 
   void join(Instruction i) {
@@ -76,6 +77,8 @@ class Packer {
 
 }  // namespace
 
-void pack(Program& p) { Packer(p).run(); }
+void pack(Program& p) {
+  Packer(p).run();
+}
 
 }  // namespace mtf

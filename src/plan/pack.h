@@ -1,4 +1,5 @@
-// Packing of small sums over ranks: fewer messages, the same bytes and bits (the trees are per element).
+// Packing of small sums over ranks: fewer messages, the same bytes and bits (the trees are per
+// element).
 #pragma once
 
 #include "plan/program.h"

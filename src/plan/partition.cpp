@@ -21,10 +21,15 @@ namespace {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, const Mesh& mesh, const LayoutRules& rules, const Numerics& numerics,
-              std::string name, Diagnostics& diagnostics)
-      : graph_(graph), rules_(rules), numerics_(numerics), diagnostics_(diagnostics), names_(graph),
-        conflicts_(graph, mesh, rules), conversions_(program_, rules, conflicts_, diagnostics) {
+  Partitioner(const Graph& graph, const Mesh& mesh, const LayoutRules& rules,
+              const Numerics& numerics, std::string name, Diagnostics& diagnostics)
+      : graph_(graph),
+        rules_(rules),
+        numerics_(numerics),
+        diagnostics_(diagnostics),
+        names_(graph),
+        conflicts_(graph, mesh, rules),
+        conversions_(program_, rules, conflicts_, diagnostics) {
     program_.name = std::move(name);
     program_.mesh = mesh;
     program_.dims = graph.dims;
@@ -93,7 +98,8 @@ class Partitioner {
 
   static bool is_own_block(const Node& node, DimId d) {
     const auto* blocks = node.attrs.get<DimPairs>("blocks");
-    return blocks && std::any_of(blocks->begin(), blocks->end(), [d](const auto& b) { return b.second == d; });
+    return blocks && std::any_of(blocks->begin(), blocks->end(),
+                                 [d](const auto& b) { return b.second == d; });
   }
 
   OpLayout op_layout(const Node& node) {
@@ -121,8 +127,9 @@ class Partitioner {
     if (names_.generated(alias.base))
       return;
     const Value& v = program_[home(alias.base).value];
-    const std::vector<AxisList> split =
-        v.layout.partial.empty() || passes_partial(node) ? v.layout.split : rest_of(graph_[alias.base]);
+    const std::vector<AxisList> split = v.layout.partial.empty() || passes_partial(node)
+                                            ? v.layout.split
+                                            : rest_of(graph_[alias.base]);
     for (size_t i = 0; i < split.size(); ++i)
       layout.of(alias.from_base(v.type.shape.dims[i])) = split[i];
     follow_reshape(program_, node, layout);
@@ -180,7 +187,8 @@ class Partitioner {
   static std::string binding_name(const Node& node, const std::string& name) {
     if (node.op->name == "parameter")
       return "parameter:" + name;
-    return state_storage(name) == Storage::state && node.op->name == "state" ? "state:" + name : name;
+    return state_storage(name) == Storage::state && node.op->name == "state" ? "state:" + name
+                                                                             : name;
   }
 
   static Storage state_storage(const std::string& name) {
@@ -197,7 +205,8 @@ class Partitioner {
     home(id) = emit(node, layout, operands);
     if (names_.readers(id) == 1 && !names_.is_output(id))
       return;  // goes straight to the layout of its one reader
-    home(id).value = conversions_.convert(home(id).value, home(id).reduction, {rest_of(node), {}}, node.phase);
+    home(id).value =
+        conversions_.convert(home(id).value, home(id).reduction, {rest_of(node), {}}, node.phase);
     home(id).inexact = false;
   }
 
@@ -215,7 +224,8 @@ class Partitioner {
     made.value = add_value(node, node.origin.scope, result, Storage::temporary);
 
     Instruction instruction;
-    Compute compute{lower(graph_, node, program_.mesh, layout), std::string(node.op->name), node.op->in_place};
+    Compute compute{lower(graph_, node, program_.mesh, layout), std::string(node.op->name),
+                    node.op->in_place};
     instruction.action = std::move(compute);
     instruction.inputs = std::move(operands);
     instruction.results = {made.value};
@@ -230,11 +240,14 @@ class Partitioner {
     if (const auto* blocks = node.attrs.get<DimPairs>("blocks"))
       for (const auto& [summed, image] : *blocks)
         if (image == d)
-          return exact_split(graph_, node, summed, program_.mesh, layout.of(summed)) ? layout.of(summed) : AxisList{};
+          return exact_split(graph_, node, summed, program_.mesh, layout.of(summed))
+                     ? layout.of(summed)
+                     : AxisList{};
     return layout.of(d);
   }
 
-  // Axes of reduced dims, innermost dim first and minor to major within a dim, unless kept as blocks.
+  // Axes of reduced dims, innermost dim first and minor to major within a dim, unless kept as
+  // blocks.
   void add_partial(const Node& node, const OpLayout& layout, Layout& result, Home& made) {
     bool exact = true;
     std::vector<DimId> summed = layout.dims;
@@ -248,7 +261,8 @@ class Partitioner {
       const AxisList& axes = layout.of(d);
       if (axes.empty() || role_of(node, d) != Role::reduced)
         continue;
-      const bool kept = block_image(node, d).index >= 0 && exact_split(graph_, node, d, program_.mesh, axes);
+      const bool kept =
+          block_image(node, d).index >= 0 && exact_split(graph_, node, d, program_.mesh, axes);
       if (kept)
         continue;
       result.partial.insert(result.partial.end(), axes.rbegin(), axes.rend());
@@ -262,7 +276,8 @@ class Partitioner {
   bool is_sum(const Node& node) const {
     const std::vector<DimId> dims = summed_dims(node);
     return node.op->reduction == Reduction::sum && !node.op->order_free && !node.op->linear &&
-           std::any_of(dims.begin(), dims.end(), [&](DimId d) { return role_of(node, d) == Role::reduced; });
+           std::any_of(dims.begin(), dims.end(),
+                       [&](DimId d) { return role_of(node, d) == Role::reduced; });
   }
 
   void count_sum(const Node& node, bool exact) {
@@ -273,11 +288,14 @@ class Partitioner {
     std::string dims;
     for (DimId d : summed_dims(node))
       dims += (dims.empty() ? "" : ", ") + graph_[d].name + "=" + std::to_string(graph_[d].size);
-    Diagnostic d{Code::layout_inexact,
-                 fmt::format("the sum over {} in {} is split where its blocks do not allow it: results "
-                             "will differ in rounding from other layouts",
-                             dims, node.origin.scope),
-                 node.origin.span, {}, "raise `numerics.blocks` for these dims, or write `exact: fast`"};
+    Diagnostic d{
+        Code::layout_inexact,
+        fmt::format("the sum over {} in {} is split where its blocks do not allow it: results "
+                    "will differ in rounding from other layouts",
+                    dims, node.origin.scope),
+        node.origin.span,
+        {},
+        "raise `numerics.blocks` for these dims, or write `exact: fast`"};
     if (numerics_.exact_required)
       d.severity = Severity::error;
     inexact_.push_back(std::move(d));
@@ -308,7 +326,8 @@ class Partitioner {
     } else {
       if (passes_partial(reader))
         wanted = layout_of(home(alias.base).value);
-      v = conversions_.convert(home(alias.base).value, home(alias.base).reduction, wanted, reader.phase);
+      v = conversions_.convert(home(alias.base).value, home(alias.base).reduction, wanted,
+                               reader.phase);
     }
     return alias.renamed.empty() ? v : conversions_.renamed(v, alias, in);
   }
@@ -348,8 +367,9 @@ class Partitioner {
     const Layout rest{rest_of_output(output, alias), {}};
     const Phase phase = graph_[alias.base].phase;
     const Home& at = home(alias.base);
-    ValueId v = names_.generated(alias.base) ? generate(alias.base, rest, phase)
-                                             : conversions_.convert(at.value, at.reduction, rest, phase);
+    ValueId v = names_.generated(alias.base)
+                    ? generate(alias.base, rest, phase)
+                    : conversions_.convert(at.value, at.reduction, rest, phase);
     if (!alias.renamed.empty())
       v = conversions_.renamed(v, alias, output.node);
     program_.outputs.push_back({output.name, v});
@@ -370,8 +390,8 @@ class Partitioner {
 
 }  // namespace
 
-Program partition(const Graph& graph, const Mesh& mesh, const LayoutRules& rules, const Numerics& numerics,
-                  std::string program_name, Diagnostics& diagnostics) {
+Program partition(const Graph& graph, const Mesh& mesh, const LayoutRules& rules,
+                  const Numerics& numerics, std::string program_name, Diagnostics& diagnostics) {
   return Partitioner(graph, mesh, rules, numerics, std::move(program_name), diagnostics).run();
 }
 

@@ -8,9 +8,9 @@
 
 namespace mtf {
 
-// Partitions the nodes that `graph.outputs` need. Rules that conflict, axes that do not divide, sums
-// that are not exact and conversions over the limit become diagnostics; after an error the program
-// is not to be used.
+// Partitions the nodes that `graph.outputs` need. Rules that conflict, axes that do not divide,
+// sums that are not exact and conversions over the limit become diagnostics; after an error the
+// program is not to be used.
 Program partition(const Graph& graph, const Mesh&, const LayoutRules&, const Numerics&,
                   std::string program_name, Diagnostics&);
 

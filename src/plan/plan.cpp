@@ -45,7 +45,8 @@ Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const 
     for (const Instruction& i : p.program.code) {
       p.traffic.push_back(traffic(p.program, i));
       if (const auto* c = std::get_if<Compute>(&i.action))
-        plan.scratch_bytes = std::max(plan.scratch_bytes, scratch_bytes_per_thread + c->call.workspace_bytes);
+        plan.scratch_bytes =
+            std::max(plan.scratch_bytes, scratch_bytes_per_thread + c->call.workspace_bytes);
     }
     plan.arena_bytes = std::max(plan.arena_bytes, p.memory.arena_bytes);
     plan.io_bytes = std::max(plan.io_bytes, p.memory.input_bytes + p.memory.output_bytes);

@@ -37,8 +37,8 @@ struct Plan {
   std::vector<PlannedProgram> programs;
   std::vector<int64_t> runs_per_step;  // by program
   Resident resident;
-  int64_t io_bytes = 0;     // the largest io segment of any program
-  int64_t arena_bytes = 0;  // the largest arena
+  int64_t io_bytes = 0;       // the largest io segment of any program
+  int64_t arena_bytes = 0;    // the largest arena
   int64_t scratch_bytes = 0;  // of one thread: what every kernel may use, and the largest workspace
   uint64_t digest = 0;
   std::vector<IdRange> id_ranges;
@@ -48,8 +48,9 @@ struct Plan {
   int64_t device_bytes(int threads) const;
 };
 
-// partition -> fuse -> pack -> bind -> verify -> memory -> traffic, for every phase. After an error of
-// its own it stops: the plan is then not to be used.
-Plan plan_phases(const std::vector<PhaseGraph>&, const Mesh&, const LayoutRules&, const Numerics&, Diagnostics&);
+// partition -> fuse -> pack -> bind -> verify -> memory -> traffic, for every phase. After an error
+// of its own it stops: the plan is then not to be used.
+Plan plan_phases(const std::vector<PhaseGraph>&, const Mesh&, const LayoutRules&, const Numerics&,
+                 Diagnostics&);
 
 }  // namespace mtf

@@ -8,15 +8,19 @@ namespace {
 
 std::string_view name_of(Reduction r) {
   switch (r) {
-    case Reduction::sum: return "sum";
-    case Reduction::max: return "max";
-    case Reduction::min: return "min";
+    case Reduction::sum:
+      return "sum";
+    case Reduction::max:
+      return "max";
+    case Reduction::min:
+      return "min";
   }
   return "?";
 }
 
 std::string name_in(const Program& p, ValueId v) {
-  return fmt::format("%{}", v.index) + (p[v].alias_of.index >= 0 ? fmt::format("=%{}", p[v].alias_of.index) : "");
+  return fmt::format("%{}", v.index) +
+         (p[v].alias_of.index >= 0 ? fmt::format("=%{}", p[v].alias_of.index) : "");
 }
 
 std::string summed(const Program& p, const std::vector<Reduced>& reduced) {
@@ -50,7 +54,9 @@ std::string show_attr(const Program& p, const Attr& attr) {
         out += fmt::format("{}{}:{}", out.empty() ? "" : " ", p[a].name, p[b].name);
       return "{" + out + "}";
     }
-    std::string operator()(const std::vector<double>& list) const { return fmt::format("{} numbers", list.size()); }
+    std::string operator()(const std::vector<double>& list) const {
+      return fmt::format("{} numbers", list.size());
+    }
   };
   return std::visit(Show{p}, attr);
 }
@@ -77,43 +83,59 @@ struct ShowAction {
   std::string axis(AxisId a) const { return p.mesh.axes[static_cast<size_t>(a.index)].name; }
   std::string operator()(const Compute& c) const { return c.label + details(p, c); }
   std::string operator()(const AllReduce& a) const {
-    return fmt::format("all_reduce {} over {} by {}", name_of(a.reduction), show(p.mesh, a.over), mtf::name_of(a.algorithm));
+    return fmt::format("all_reduce {} over {} by {}", name_of(a.reduction), show(p.mesh, a.over),
+                       mtf::name_of(a.algorithm));
   }
   std::string operator()(const AllGather& a) const {
     return fmt::format("all_gather {} over {}", p[a.dim].name, axis(a.over));
   }
   std::string operator()(const ReduceScatter& a) const {
-    return fmt::format("reduce_scatter {} over {} by {}", p[a.dim].name, show(p.mesh, a.over), mtf::name_of(a.algorithm));
+    return fmt::format("reduce_scatter {} over {} by {}", p[a.dim].name, show(p.mesh, a.over),
+                       mtf::name_of(a.algorithm));
   }
   std::string operator()(const AllToAll& a) const {
-    return fmt::format("all_to_all {} to {} over {}", p[a.concat].name, p[a.split].name, axis(a.over));
+    return fmt::format("all_to_all {} to {} over {}", p[a.concat].name, p[a.split].name,
+                       axis(a.over));
   }
   std::string operator()(const Shift& a) const {
-    return fmt::format("shift {} by {} over {}{}", p[a.dim].name, a.offset, axis(a.over), a.wrap ? " wrap" : "");
+    return fmt::format("shift {} by {} over {}{}", p[a.dim].name, a.offset, axis(a.over),
+                       a.wrap ? " wrap" : "");
   }
-  std::string operator()(const Slice& a) const { return fmt::format("slice {} over {}", p[a.dim].name, axis(a.over)); }
+  std::string operator()(const Slice& a) const {
+    return fmt::format("slice {} over {}", p[a.dim].name, axis(a.over));
+  }
 };
 
 }  // namespace
 
 std::string_view name_of(Storage s) {
   switch (s) {
-    case Storage::parameter: return "parameter";
-    case Storage::gradient: return "gradient";
-    case Storage::state: return "state";
-    case Storage::cache: return "cache";
-    case Storage::input: return "input";
-    case Storage::output: return "output";
-    case Storage::temporary: return "temporary";
+    case Storage::parameter:
+      return "parameter";
+    case Storage::gradient:
+      return "gradient";
+    case Storage::state:
+      return "state";
+    case Storage::cache:
+      return "cache";
+    case Storage::input:
+      return "input";
+    case Storage::output:
+      return "output";
+    case Storage::temporary:
+      return "temporary";
   }
   return "?";
 }
 
 std::string_view name_of(Algorithm a) {
   switch (a) {
-    case Algorithm::doubling: return "doubling";
-    case Algorithm::halving: return "halving";
-    case Algorithm::gather: return "gather";
+    case Algorithm::doubling:
+      return "doubling";
+    case Algorithm::halving:
+      return "halving";
+    case Algorithm::gather:
+      return "gather";
   }
   return "?";
 }

@@ -21,11 +21,11 @@ std::string_view name_of(Storage);
 
 struct Value {
   std::string name;
-  Type type;                         // logical, whole-mesh type; dims in storage order
+  Type type;  // logical, whole-mesh type; dims in storage order
   Layout layout;
   std::vector<int64_t> local_sizes;  // shard sizes on every device
   Storage storage = Storage::temporary;
-  ValueId alias_of;                  // same bytes under other dim names; index -1: its own
+  ValueId alias_of;  // same bytes under other dim names; index -1: its own
 
   int64_t local_elements() const;
   int64_t local_bytes() const { return local_elements() * size_of(type.dtype); }
@@ -44,7 +44,7 @@ std::string_view name_of(Algorithm);
 struct Compute {
   KernelCall call;
   std::string label;
-  bool in_place = false;  // a result may overwrite an operand of its type and layout
+  bool in_place = false;            // a result may overwrite an operand of its type and layout
   std::vector<ValueId> inner = {};  // of a tiled call: values that no other instruction knows
 };
 

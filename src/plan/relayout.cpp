@@ -42,7 +42,8 @@ class Search {
       if (layout == goal_)
         return path_to(at);
       for (const Action& action : moves(layout))
-        reach(apply(action, type_.shape, layout), sum(cost, cost_of(action, layout)), at, action, queue);
+        reach(apply(action, type_.shape, layout), sum(cost, cost_of(action, layout)), at, action,
+              queue);
     }
     CHECK(false, "no conversion between two layouts");
   }
@@ -160,7 +161,9 @@ class Search {
   }
 
   static bool uses(const Layout& layout, AxisId axis) {
-    auto has = [axis](const AxisList& list) { return std::count(list.begin(), list.end(), axis) > 0; };
+    auto has = [axis](const AxisList& list) {
+      return std::count(list.begin(), list.end(), axis) > 0;
+    };
     return has(layout.partial) || std::any_of(layout.split.begin(), layout.split.end(), has);
   }
 
@@ -180,7 +183,8 @@ AxisList& split_of(Layout& layout, const Shape& shape, DimId d) {
 
 Layout apply(const Action& action, const Shape& shape, Layout layout) {
   auto drop = [&](const AxisList& over) {
-    layout.partial.erase(layout.partial.begin(), layout.partial.begin() + static_cast<std::ptrdiff_t>(over.size()));
+    layout.partial.erase(layout.partial.begin(),
+                         layout.partial.begin() + static_cast<std::ptrdiff_t>(over.size()));
   };
   if (const auto* a = std::get_if<AllReduce>(&action)) {
     drop(a->over);

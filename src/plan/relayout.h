@@ -8,7 +8,8 @@ namespace mtf {
 
 // Steps that turn a value of this type from one layout into the other, by fewest bytes, then
 // messages, then instructions. `to.partial` is empty or equal to `from.partial` (then untouched).
-std::vector<Action> conversion(const Program&, const Type&, Reduction, const Layout& from, const Layout& to);
+std::vector<Action> conversion(const Program&, const Type&, Reduction, const Layout& from,
+                               const Layout& to);
 
 // The layout after one step, and the shard sizes under a layout.
 Layout apply(const Action&, const Shape&, Layout);

@@ -28,8 +28,10 @@ void follow_reshape(const Program& program, const Node& node, OpLayout& layout) 
     prefix *= program[d].size;
     if (axes.empty())
       continue;
-    // A dim that stands on both sides has one layout: it keeps its axes only where it stays in place.
-    const bool carried = it != starts.end() && program[it->second].size % program.mesh.size(axes) == 0 &&
+    // A dim that stands on both sides has one layout: it keeps its axes only where it stays in
+    // place.
+    const bool carried = it != starts.end() &&
+                         program[it->second].size % program.mesh.size(axes) == 0 &&
                          (it->second == d || (!contains(*from, it->second) && !contains(*to, d)));
     if (!carried)
       layout.of(d).clear();

@@ -30,25 +30,35 @@ bool used(const LayoutRule& rule, const Plan& plan) {
   return false;
 }
 
-Diagnostic unknown_dim(const std::string& dim, SourceSpan where, const std::set<std::string>& known) {
+Diagnostic unknown_dim(const std::string& dim, SourceSpan where,
+                       const std::set<std::string>& known) {
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string near = nearest(dim, names);
-  return {Code::layout_unknown_dim, fmt::format("no tensor has a dim '{}'", dim), where, {},
+  return {Code::layout_unknown_dim,
+          fmt::format("no tensor has a dim '{}'", dim),
+          where,
+          {},
           near.empty() ? "the dims are " + listed(names) : "did you mean '" + near + "'?"};
 }
 
 // Each pattern that matches none of the paths.
 void warn_of_vain(const std::string& pattern, const std::set<std::string>& paths, SourceSpan where,
                   const char* what, Diagnostics& diagnostics) {
-  const bool matches = std::any_of(paths.begin(), paths.end(),
-                                   [&](const std::string& path) { return path_matches(pattern, path); });
+  const bool matches = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return path_matches(pattern, path);
+  });
   if (!matches)
-    diagnostics.add({Code::spec_pattern_unused, fmt::format("'{}' matches no {}", pattern, what), where, {}, ""});
+    diagnostics.add({Code::spec_pattern_unused,
+                     fmt::format("'{}' matches no {}", pattern, what),
+                     where,
+                     {},
+                     ""});
 }
 
 }  // namespace
 
-void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases, Diagnostics& diagnostics) {
+void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases,
+                    Diagnostics& diagnostics) {
   std::set<std::string> parameters, tensors;
   for (const PhaseGraph& phase : phases) {
     for (const Named& p : phase.graph.parameters)
@@ -64,7 +74,8 @@ void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases, Dia
   for (const std::string& pattern : spec.train->freeze)
     warn_of_vain(pattern, parameters, spec.span("train.freeze"), "parameter", diagnostics);
   for (const std::string& pattern : spec.train->optimizer.exclude)
-    warn_of_vain(pattern, parameters, spec.span("train.optimizer.adamw.exclude"), "parameter", diagnostics);
+    warn_of_vain(pattern, parameters, spec.span("train.optimizer.adamw.exclude"), "parameter",
+                 diagnostics);
 }
 
 void check_rule_names(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
@@ -83,11 +94,16 @@ void check_rule_names(const Spec& spec, const Graph& graph, Diagnostics& diagnos
     const auto& repeats = graph.repeat_dims;
     if (!known.count(rule.dim)) {
       diagnostics.add(unknown_dim(rule.dim, rule.span, known));
-    } else if (!tensor_dims.count(rule.dim) && std::count(repeats.begin(), repeats.end(), rule.dim)) {
+    } else if (!tensor_dims.count(rule.dim) &&
+               std::count(repeats.begin(), repeats.end(), rule.dim)) {
       diagnostics.add({Code::spec_later,
-                       fmt::format("'{}' counts the copies of a repeat; placing copies on ranks (pipeline stages) belongs "
-                                   "to the language, but this version of mtf does not have it yet", rule.dim),
-                       rule.span, {}, "leave the rule out, or give its axis size 1"});
+                       fmt::format("'{}' counts the copies of a repeat; placing copies on ranks "
+                                   "(pipeline stages) belongs "
+                                   "to the language, but this version of mtf does not have it yet",
+                                   rule.dim),
+                       rule.span,
+                       {},
+                       "leave the rule out, or give its axis size 1"});
     }
   }
 }
@@ -110,7 +126,11 @@ void check_block_names(const Spec& spec, const Graph& graph, Diagnostics& diagno
 void check_rule_uses(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {
   for (const LayoutRule& rule : spec.layout.rules)
     if (!used(rule, plan))
-      diagnostics.add({Code::layout_rule_unused, fmt::format("the rule for '{}' splits nothing", rule.dim), rule.span, {}, ""});
+      diagnostics.add({Code::layout_rule_unused,
+                       fmt::format("the rule for '{}' splits nothing", rule.dim),
+                       rule.span,
+                       {},
+                       ""});
 }
 
 }  // namespace mtf

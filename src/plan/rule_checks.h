@@ -1,5 +1,5 @@
-// What a spec names in the model, against the model as a whole: rules and blocks for dims that do not
-// exist, rules that split nothing, patterns that match nothing.
+// What a spec names in the model, against the model as a whole: rules and blocks for dims that do
+// not exist, rules that split nothing, patterns that match nothing.
 #pragma once
 
 #include "base/diagnostics.h"
@@ -8,8 +8,9 @@
 
 namespace mtf {
 
-// Errors: a rule, of any tensor, for a dim that neither spec nor model has; a rule that places copies of a repeat on
-// several ranks, which this version does not do. To be called before partitioning.
+// Errors: a rule, of any tensor, for a dim that neither spec nor model has; a rule that places
+// copies of a repeat on several ranks, which this version does not do. To be called before
+// partitioning.
 void check_rule_names(const Spec&, const Graph&, Diagnostics&);
 
 // Errors: entries of `numerics.blocks` for a dim that neither spec nor model has.

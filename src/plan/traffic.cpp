@@ -8,9 +8,13 @@
 namespace mtf {
 namespace {
 
-bool is_power_of_two(int p) { return std::has_single_bit(static_cast<unsigned>(p)); }
+bool is_power_of_two(int p) {
+  return std::has_single_bit(static_cast<unsigned>(p));
+}
 
-int64_t log2_of(int p) { return std::countr_zero(static_cast<unsigned>(p)); }
+int64_t log2_of(int p) {
+  return std::countr_zero(static_cast<unsigned>(p));
+}
 
 // Each rank's chunk of this many bytes reaches every other: log2 p messages, or p - 1 in a ring.
 Traffic gather_traffic(int64_t chunk_bytes, int p) {
@@ -24,7 +28,8 @@ Traffic pairwise_traffic(int64_t chunk_bytes, int p) {
   return chunk_bytes == 0 ? Traffic{} : Traffic{(p - 1) * chunk_bytes, p - 1};
 }
 
-// Halving step `bit` sends the chunks that the partner keeps; the way back sends all that one holds.
+// Halving step `bit` sends the chunks that the partner keeps; the way back sends all that one
+// holds.
 Traffic halving_traffic(int64_t elements, int64_t element_bytes, int p) {
   const Chunks chunks(elements, p);
   Traffic most;
@@ -52,9 +57,12 @@ struct Counter {
     if (p == 1 || bytes == 0)
       return {};
     switch (a.algorithm) {
-      case Algorithm::doubling: return {bytes * log2_of(p), log2_of(p)};
-      case Algorithm::halving: return halving_traffic(bytes / element_bytes, element_bytes, p);
-      case Algorithm::gather: return gather_traffic(bytes, p);
+      case Algorithm::doubling:
+        return {bytes * log2_of(p), log2_of(p)};
+      case Algorithm::halving:
+        return halving_traffic(bytes / element_bytes, element_bytes, p);
+      case Algorithm::gather:
+        return gather_traffic(bytes, p);
     }
     return {};
   }
@@ -89,9 +97,13 @@ Algorithm choose_algorithm(int64_t bytes, int p) {
   return bytes < halving_from_bytes || p == 2 ? Algorithm::doubling : Algorithm::halving;
 }
 
-int64_t Chunks::start(int chunk) const { return std::min(chunk * each_, elements_); }
+int64_t Chunks::start(int chunk) const {
+  return std::min(chunk * each_, elements_);
+}
 
-int64_t Chunks::size(int chunk) const { return start(chunk + 1) - start(chunk); }
+int64_t Chunks::size(int chunk) const {
+  return start(chunk + 1) - start(chunk);
+}
 
 int64_t Chunks::congruent(int residue, int modulus) const {
   if (each_ == 0)

@@ -1,5 +1,5 @@
-// From an instruction to the bytes and messages that its algorithm sends. The algorithms are those of
-// runtime/collectives.cpp; the formulas are docs/COST_MODEL.md.
+// From an instruction to the bytes and messages that its algorithm sends. The algorithms are those
+// of runtime/collectives.cpp; the formulas are docs/COST_MODEL.md.
 #pragma once
 
 #include "plan/program.h"

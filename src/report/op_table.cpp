@@ -9,30 +9,45 @@ namespace {
 
 std::string_view word(AttrKind kind) {
   switch (kind) {
-    case AttrKind::boolean: return "true or false";
-    case AttrKind::integer: return "integer";
-    case AttrKind::number: return "number";
-    case AttrKind::word: return "word";
-    case AttrKind::dim: return "dim";
-    case AttrKind::dims: return "dims";
-    case AttrKind::dim_map: return "map of dims";
-    case AttrKind::dtype: return "dtype";
-    case AttrKind::text: return "text";
+    case AttrKind::boolean:
+      return "true or false";
+    case AttrKind::integer:
+      return "integer";
+    case AttrKind::number:
+      return "number";
+    case AttrKind::word:
+      return "word";
+    case AttrKind::dim:
+      return "dim";
+    case AttrKind::dims:
+      return "dims";
+    case AttrKind::dim_map:
+      return "map of dims";
+    case AttrKind::dtype:
+      return "dtype";
+    case AttrKind::text:
+      return "text";
   }
   return "";
 }
 
 std::string_view word(Role role) {
   switch (role) {
-    case Role::kept: return "kept";
-    case Role::reduced: return "reduced";
-    case Role::whole: return "whole";
-    case Role::stencil: return "stencil";
+    case Role::kept:
+      return "kept";
+    case Role::reduced:
+      return "reduced";
+    case Role::whole:
+      return "whole";
+    case Role::stencil:
+      return "stencil";
   }
   return "";
 }
 
-bool is_dim(const AttrDef& a) { return a.kind == AttrKind::dim || a.kind == AttrKind::dims; }
+bool is_dim(const AttrDef& a) {
+  return a.kind == AttrKind::dim || a.kind == AttrKind::dims;
+}
 
 // Asks the op itself: a node in which every attribute that names dims names one of its own.
 std::string roles(const OpDef& op) {
@@ -104,8 +119,10 @@ std::string ops_as_text() {
 std::string ops_as_markdown() {
   std::string out;
   for (const OpFamily& family : op_families()) {
-    out += fmt::format("### {}\n\n| op | gives | operands | attributes | dims | FLOPs | gradient |\n"
-                       "|---|---|---|---|---|---|---|\n", family.name);
+    out += fmt::format(
+        "### {}\n\n| op | gives | operands | attributes | dims | FLOPs | gradient |\n"
+        "|---|---|---|---|---|---|---|\n",
+        family.name);
     for (const OpDef& op : family.ops)
       if (!op.internal)
         out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", op.name, op.summary,

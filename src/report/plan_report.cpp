@@ -25,9 +25,12 @@ std::string folded(const std::string& scope) {
 
 std::string_view word(Phase phase) {
   switch (phase) {
-    case Phase::forward: return "forward";
-    case Phase::backward: return "backward";
-    case Phase::update: return "update";
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::update:
+      return "update";
   }
   return "?";
 }
@@ -49,12 +52,16 @@ struct Describe {
   AxisList axes;
   void operator()(const Compute&) {}
   void operator()(const AllReduce& a) {
-    what = a.reduction == Reduction::sum ? "all_reduce" : a.reduction == Reduction::max ? "all_reduce max" : "all_reduce min";
+    what = a.reduction == Reduction::sum   ? "all_reduce"
+           : a.reduction == Reduction::max ? "all_reduce max"
+                                           : "all_reduce min";
     axes = a.over;
   }
   void operator()(const AllGather& a) { set("all_gather " + p[a.dim].name, {a.over}); }
   void operator()(const ReduceScatter& a) { set("reduce_scatter " + p[a.dim].name, a.over); }
-  void operator()(const AllToAll& a) { set("all_to_all " + p[a.concat].name + " to " + p[a.split].name, {a.over}); }
+  void operator()(const AllToAll& a) {
+    set("all_to_all " + p[a.concat].name + " to " + p[a.split].name, {a.over});
+  }
   void operator()(const Shift& a) { set("shift " + p[a.dim].name, {a.over}); }
   void operator()(const Slice&) {}
   void set(std::string w, AxisList a) {
@@ -65,7 +72,8 @@ struct Describe {
 
 std::string show_operands(const Program& p, const Instruction& i) {
   const std::string first = show(p, p[i.inputs[0]]);
-  return i.inputs.size() == 1 ? first : fmt::format("{} values, the first {}", i.inputs.size(), first);
+  return i.inputs.size() == 1 ? first
+                              : fmt::format("{} values, the first {}", i.inputs.size(), first);
 }
 
 void add_collective(PlanReport& r, const Sources& sources, const Program& p, const Instruction& i,
@@ -74,17 +82,28 @@ void add_collective(PlanReport& r, const Sources& sources, const Program& p, con
   std::visit(d, i.action);
   if (d.what.empty())
     return;
-  CollectiveRow row{p.name, d.what, joined(p.mesh, d.axes), folded(i.origin.scope), place(sources, i.origin.span),
-                    show_operands(p, i), i.phase, times, t.bytes, t.messages};
+  CollectiveRow row{p.name,
+                    d.what,
+                    joined(p.mesh, d.axes),
+                    folded(i.origin.scope),
+                    place(sources, i.origin.span),
+                    show_operands(p, i),
+                    i.phase,
+                    times,
+                    t.bytes,
+                    t.messages};
   auto same = [&](const CollectiveRow& o) {
-    return o.program == row.program && o.what == row.what && o.axes == row.axes && o.scope == row.scope &&
-           o.phase == row.phase && o.bytes == row.bytes && o.shape == row.shape;
+    return o.program == row.program && o.what == row.what && o.axes == row.axes &&
+           o.scope == row.scope && o.phase == row.phase && o.bytes == row.bytes &&
+           o.shape == row.shape;
   };
-  if (auto it = std::find_if(r.collectives.begin(), r.collectives.end(), same); it != r.collectives.end())
+  if (auto it = std::find_if(r.collectives.begin(), r.collectives.end(), same);
+      it != r.collectives.end())
     it->times += times;
   else
     r.collectives.push_back(row);
-  auto axis = std::find_if(r.axes.begin(), r.axes.end(), [&](const AxisTotal& a) { return a.axes == row.axes; });
+  auto axis = std::find_if(r.axes.begin(), r.axes.end(),
+                           [&](const AxisTotal& a) { return a.axes == row.axes; });
   if (axis == r.axes.end())
     axis = r.axes.insert(r.axes.end(), {row.axes, 0, 0, 0});
   axis->bytes += times * t.bytes;
@@ -120,8 +139,14 @@ PlanReport report(const Plan& plan, const Sources& sources, std::string name, in
     const PlannedProgram& planned = plan.programs[k];
     const Program& p = planned.program;
     const int64_t times = plan.runs_per_step[k];
-    ProgramReport program{p.name, times, static_cast<int64_t>(p.code.size()), 0, 0, planned.memory.arena_bytes,
-                          planned.memory.peak_live_bytes, {}};
+    ProgramReport program{p.name,
+                          times,
+                          static_cast<int64_t>(p.code.size()),
+                          0,
+                          0,
+                          planned.memory.arena_bytes,
+                          planned.memory.peak_live_bytes,
+                          {}};
     for (size_t i = 0; i < p.code.size(); ++i) {
       program.flops += p.code[i].flops;
       program.unique_flops += p.code[i].unique_flops;
@@ -143,11 +168,13 @@ PlanReport report(const Plan& plan, const Sources& sources, std::string name, in
 }
 
 std::string as_text(const PlanReport& r) {
-  std::string out = fmt::format("{} on {} ({} rank{}), {} parameters, plan {:016x}\n\n", r.name, r.mesh, r.ranks,
-                                r.ranks == 1 ? "" : "s", with_commas(r.parameters), r.digest);
+  std::string out =
+      fmt::format("{} on {} ({} rank{}), {} parameters, plan {:016x}\n\n", r.name, r.mesh, r.ranks,
+                  r.ranks == 1 ? "" : "s", with_commas(r.parameters), r.digest);
   auto line = [&](std::string_view what, int64_t bytes, const std::string& note = "") {
     if (bytes > 0)
-      out += fmt::format("  {:<24}{:>20}  {:>11}{}\n", what, with_commas(bytes), in_bytes(bytes), note.empty() ? "" : "  " + note);
+      out += fmt::format("  {:<24}{:>20}  {:>11}{}\n", what, with_commas(bytes), in_bytes(bytes),
+                         note.empty() ? "" : "  " + note);
   };
   out += "memory per device, bytes\n";
   line("parameters", r.parameter_bytes);
@@ -157,25 +184,30 @@ std::string as_text(const PlanReport& r) {
   line("inputs and outputs", r.io_bytes);
   for (const ProgramReport& p : r.programs)
     if (p.arena_bytes == r.arena_bytes && r.arena_bytes > 0) {
-      line("activations at the peak", p.peak_live_bytes, fmt::format("in {}, at {}", p.name, p.peak_at));
+      line("activations at the peak", p.peak_live_bytes,
+           fmt::format("in {}, at {}", p.name, p.peak_at));
       line("left between them", r.arena_bytes - p.peak_live_bytes);
       break;
     }
-  line("workspace", r.workspace_bytes, fmt::format("{} thread{}", r.threads, r.threads == 1 ? "" : "s"));
+  line("workspace", r.workspace_bytes,
+       fmt::format("{} thread{}", r.threads, r.threads == 1 ? "" : "s"));
   line("total", r.total_bytes, "alignment included");
-  out += fmt::format("\nper step and device\n  FLOPs {:.4g}, the whole step {:.4g}, duplicated {:.2f}x\n", r.flops,
-                     r.unique_flops, r.unique_flops > 0 ? r.flops * r.ranks / r.unique_flops : 1.0);
+  out += fmt::format(
+      "\nper step and device\n  FLOPs {:.4g}, the whole step {:.4g}, duplicated {:.2f}x\n", r.flops,
+      r.unique_flops, r.unique_flops > 0 ? r.flops * r.ranks / r.unique_flops : 1.0);
   for (const AxisTotal& a : r.axes)
-    out += fmt::format("  over {}: {} bytes ({}) in {} messages, {} collectives\n", a.axes, with_commas(a.bytes),
-                       in_bytes(a.bytes), with_commas(a.messages), with_commas(a.collectives));
+    out += fmt::format("  over {}: {} bytes ({}) in {} messages, {} collectives\n", a.axes,
+                       with_commas(a.bytes), in_bytes(a.bytes), with_commas(a.messages),
+                       with_commas(a.collectives));
   out += fmt::format("  exact: {} of {} sums\n", r.exact_sums, r.sums);
   if (r.collectives.empty())
     return out;
   out += "\ncollectives of a step\n";
   for (const CollectiveRow& c : r.collectives)
-    out += fmt::format("  {:>5}x {:<26} {:<12} {:>15} B {:>5} msg  {} {}: {}{}\n", c.times, c.what, c.axes,
-                       with_commas(c.bytes), c.messages, c.scope, c.phase == Phase::forward ? "" : word(c.phase),
-                       c.shape, c.where.empty() ? "" : "  " + c.where);
+    out += fmt::format("  {:>5}x {:<26} {:<12} {:>15} B {:>5} msg  {} {}: {}{}\n", c.times, c.what,
+                       c.axes, with_commas(c.bytes), c.messages, c.scope,
+                       c.phase == Phase::forward ? "" : word(c.phase), c.shape,
+                       c.where.empty() ? "" : "  " + c.where);
   return out;
 }
 

@@ -11,15 +11,15 @@ namespace mtf {
 
 // Equal collectives of repeated blocks, counted together.
 struct CollectiveRow {
-  std::string program;    // accumulate, update, ...
-  std::string what;       // "all_reduce sum"
-  std::string axes;       // "data, model"
-  std::string scope;      // "layers[*]/attention/out"
-  std::string where;      // "specs/lm.yaml:14"
-  std::string shape;      // of the operand on one device
+  std::string program;  // accumulate, update, ...
+  std::string what;     // "all_reduce sum"
+  std::string axes;     // "data, model"
+  std::string scope;    // "layers[*]/attention/out"
+  std::string where;    // "specs/lm.yaml:14"
+  std::string shape;    // of the operand on one device
   Phase phase = Phase::forward;
-  int64_t times = 0;      // per step
-  int64_t bytes = 0;      // sent by one device each time
+  int64_t times = 0;  // per step
+  int64_t bytes = 0;  // sent by one device each time
   int64_t messages = 0;
 };
 
@@ -34,7 +34,7 @@ struct ProgramReport {
   int64_t instructions = 0;
   double flops = 0, unique_flops = 0;  // of one run: on one device; of the whole, undivided
   int64_t arena_bytes = 0, peak_live_bytes = 0;
-  std::string peak_at;                 // the instruction at the peak: "layers[3]/mlp/wide (backward)"
+  std::string peak_at;  // the instruction at the peak: "layers[3]/mlp/wide (backward)"
 };
 
 struct PlanReport {

@@ -13,9 +13,13 @@
 namespace mtf {
 namespace {
 
-int size_of(const Group& group) { return static_cast<int>(group.ranks.size()); }
+int size_of(const Group& group) {
+  return static_cast<int>(group.ranks.size());
+}
 
-bool is_power_of_two(int p) { return std::has_single_bit(static_cast<unsigned>(p)); }
+bool is_power_of_two(int p) {
+  return std::has_single_bit(static_cast<unsigned>(p));
+}
 
 void copy(std::span<std::byte> to, std::span<const std::byte> from) {
   if (!from.empty())

@@ -19,7 +19,9 @@ template <class T>
 T widen(T x) {
   return x;
 }
-float widen(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
+float widen(Bf16 x) {
+  return std::bit_cast<float>(uint32_t{x.bits} << 16);
+}
 
 template <class T>
 T narrow(T x, T) {
@@ -86,10 +88,14 @@ void loop(Side side, std::span<std::byte> into, std::span<const std::byte> other
 template <class Op>
 void by_type(DType dtype, Side side, std::span<std::byte> into, std::span<const std::byte> other) {
   switch (dtype) {
-    case DType::f32: return loop<Op, float>(side, into, other);
-    case DType::f64: return loop<Op, double>(side, into, other);
-    case DType::bf16: return loop<Op, Bf16>(side, into, other);
-    case DType::i32: return loop<Op, int32_t>(side, into, other);
+    case DType::f32:
+      return loop<Op, float>(side, into, other);
+    case DType::f64:
+      return loop<Op, double>(side, into, other);
+    case DType::bf16:
+      return loop<Op, Bf16>(side, into, other);
+    case DType::i32:
+      return loop<Op, int32_t>(side, into, other);
     case DType::u8:
     case DType::boolean:
       if constexpr (std::is_same_v<Op, Sum>)
@@ -105,9 +111,12 @@ void combine(Reduction reduction, DType dtype, Side side_of_into, std::span<std:
              std::span<const std::byte> other) {
   CHECK(into.size() == other.size());
   switch (reduction) {
-    case Reduction::sum: return by_type<Sum>(dtype, side_of_into, into, other);
-    case Reduction::max: return by_type<Max>(dtype, side_of_into, into, other);
-    case Reduction::min: return by_type<Min>(dtype, side_of_into, into, other);
+    case Reduction::sum:
+      return by_type<Sum>(dtype, side_of_into, into, other);
+    case Reduction::max:
+      return by_type<Max>(dtype, side_of_into, into, other);
+    case Reduction::min:
+      return by_type<Min>(dtype, side_of_into, into, other);
   }
 }
 

@@ -1,7 +1,7 @@
 // What ranks send each other. Implementations: MPI, threads in one process, and a traced wrapper
-// that counts. All collectives are our own trees over send and receive, so that every implementation
-// sums in the same order (docs/NUMERICS.md 6): partners at distance 1, 2, 4, ..., the lower
-// position's operand on the left.
+// that counts. All collectives are our own trees over send and receive, so that every
+// implementation sums in the same order (docs/NUMERICS.md 6): partners at distance 1, 2, 4, ...,
+// the lower position's operand on the left.
 #pragma once
 
 #include <cstddef>

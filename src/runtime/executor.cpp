@@ -46,7 +46,8 @@ struct BindCollective {
         std::memcpy(b.staging.data() + at, value.data(), value.size());
         at += value.size();
       }
-      all_reduce(b.communicator, b.group, a.reduction, a.algorithm, b.dtype, b.staging.first(at), b.staging.subspan(at));
+      all_reduce(b.communicator, b.group, a.reduction, a.algorithm, b.dtype, b.staging.first(at),
+                 b.staging.subspan(at));
       at = 0;
       for (std::span<std::byte> value : out) {
         std::memcpy(value.data(), b.staging.data() + at, value.size());
@@ -70,7 +71,8 @@ struct BindCollective {
   Step operator()(const AllGather& a) const {
     const Pieces whole = pieces(out(), a.dim);
     return [b = bound, whole] {
-      std::memcpy(b.staging.data() + static_cast<size_t>(b.group.position) * b.in.size(), b.in.data(), b.in.size());
+      std::memcpy(b.staging.data() + static_cast<size_t>(b.group.position) * b.in.size(),
+                  b.in.data(), b.in.size());
       all_gather(b.communicator, b.group, b.staging);
       for (int r = 0; r < b.size(); ++r)
         whole.put(b.out, r, b.staging.subspan(static_cast<size_t>(r) * b.in.size(), b.in.size()));
@@ -83,8 +85,11 @@ struct BindCollective {
       const std::span<std::byte> packed = b.staging.first(b.in.size());
       for (int r = 0; r < b.size(); ++r)
         whole.get(b.in, r, packed.subspan(static_cast<size_t>(r) * b.out.size(), b.out.size()));
-      reduce_scatter(b.communicator, b.group, a.algorithm, b.dtype, packed, b.staging.subspan(b.in.size()));
-      std::memcpy(b.out.data(), packed.data() + static_cast<size_t>(b.group.position) * b.out.size(), b.out.size());
+      reduce_scatter(b.communicator, b.group, a.algorithm, b.dtype, packed,
+                     b.staging.subspan(b.in.size()));
+      std::memcpy(b.out.data(),
+                  packed.data() + static_cast<size_t>(b.group.position) * b.out.size(),
+                  b.out.size());
     };
   }
 
@@ -92,7 +97,8 @@ struct BindCollective {
     const Pieces cut = pieces(in(), a.split), joined = pieces(out(), a.concat);
     return [b = bound, cut, joined] {
       const size_t piece = b.in.size() / static_cast<size_t>(b.size());
-      const std::span<std::byte> send = b.staging.first(b.in.size()), receive = b.staging.subspan(b.in.size());
+      const std::span<std::byte> send = b.staging.first(b.in.size()),
+                                 receive = b.staging.subspan(b.in.size());
       for (int r = 0; r < b.size(); ++r)
         cut.get(b.in, r, send.subspan(static_cast<size_t>(r) * piece, piece));
       all_to_all(b.communicator, b.group, send, receive);
@@ -128,7 +134,10 @@ AxisList axes_of(const Action& action) {
 }  // namespace
 
 Executor::Executor(const PlannedProgram& planned, Device& device, TracedCommunicator& communicator)
-    : planned_(planned), device_(device), communicator_(communicator), measured_(planned.program.code.size()) {
+    : planned_(planned),
+      device_(device),
+      communicator_(communicator),
+      measured_(planned.program.code.size()) {
   for (size_t i = 0; i < planned.program.code.size(); ++i)
     steps_.push_back(bind(planned.program.code[i], planned.memory.staging[i]));
 }
@@ -161,7 +170,8 @@ Executor::Step Executor::bind(const Instruction& instruction, int64_t staging) {
 }
 
 Executor::Step Executor::bind(const Compute&, const Instruction& instruction) {
-  const Kernel kernel = device_.backend().prepare(bind_call(planned_.program, instruction, communicator_.rank()));
+  const Kernel kernel =
+      device_.backend().prepare(bind_call(planned_.program, instruction, communicator_.rank()));
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> results;
   for (ValueId v : instruction.inputs)

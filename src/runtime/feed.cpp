@@ -20,9 +20,8 @@ bool is_fed(const Program& program, const Program::Binding& b) {
 // What an i32 input holds beyond the last example: -1, a label that no loss counts, unless it is an
 // index, which must be there.
 int64_t absent_of(const Plan& plan, const std::string& name, DType dtype) {
-  const bool index =
-      std::any_of(plan.id_ranges.begin(), plan.id_ranges.end(),
-                  [&](const IdRange& r) { return r.input == name && r.low == 0; });
+  const bool index = std::any_of(plan.id_ranges.begin(), plan.id_ranges.end(),
+                                 [&](const IdRange& r) { return r.input == name && r.low == 0; });
   return dtype == DType::i32 && !index ? -1 : 0;
 }
 
@@ -108,9 +107,10 @@ Feed::Feed(const Spec& spec, const Plan& plan) {
   for (const IdRange& r : plan.id_ranges)
     data_->check_range(r.input, r.low, r.high);
   if (plan.find("eval") && data_->validation_batches() == 0)
-    throw Failure(Exit::bad_input,
-                  fmt::format("data.validation: a share of {} of {} examples holds out none to evaluate",
-                              spec.data->validation, data_->examples(Split::train)));
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("data.validation: a share of {} of {} examples holds out none to evaluate",
+                    spec.data->validation, data_->examples(Split::train)));
 }
 
 void Feed::fill(Executor& executor, int rank, Split split, int64_t step, int64_t piece) const {

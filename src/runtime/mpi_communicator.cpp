@@ -133,9 +133,9 @@ class MpiCommunicator final : public Communicator {
 
   static bool all_done(std::span<MPI_Request> requests) {
     int done = 0;
-    require(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
-                        MPI_STATUSES_IGNORE),
-            Exit::peer_died);
+    require(
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+        Exit::peer_died);
     return done != 0;
   }
 
@@ -211,7 +211,9 @@ std::unique_ptr<Communicator> start_mpi(int* argc, char*** argv, int sharing) {
   return std::make_unique<MpiCommunicator>(comm, join_node(comm, sharing));
 }
 
-void finish_mpi() { require(MPI_Finalize(), Exit::environment); }
+void finish_mpi() {
+  require(MPI_Finalize(), Exit::environment);
+}
 
 // Open MPI; MPICH and Intel MPI; Slurm's srun, which sets the size of a step for any MPI.
 Launch launch() {

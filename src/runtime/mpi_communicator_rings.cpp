@@ -23,7 +23,9 @@ namespace {
 constexpr size_t largest_ring = size_t{256} << 10, smallest_ring = size_t{4} << 10;
 constexpr size_t segment_limit = size_t{32} << 20;  // a container's /dev/shm often has 64 MiB
 
-size_t pairs(int ranks) { return static_cast<size_t>(ranks) * static_cast<size_t>(ranks); }
+size_t pairs(int ranks) {
+  return static_cast<size_t>(ranks) * static_cast<size_t>(ranks);
+}
 
 // Bytes of one ring, a power of two, so that the whole segment stays within its limit.
 size_t ring_bytes(int ranks) {
@@ -60,7 +62,9 @@ std::unique_ptr<SharedRings> SharedRings::open(const std::string& name, int rank
   return file < 0 ? nullptr : map(file, ranks);
 }
 
-void SharedRings::remove(const std::string& name) { shm_unlink(name.c_str()); }
+void SharedRings::remove(const std::string& name) {
+  shm_unlink(name.c_str());
+}
 
 std::unique_ptr<SharedRings> SharedRings::map(int file, int ranks) {
   const size_t bytes = segment_bytes(ranks, sizeof(Ring));
@@ -71,7 +75,9 @@ std::unique_ptr<SharedRings> SharedRings::map(int file, int ranks) {
   return std::unique_ptr<SharedRings>(new SharedRings(static_cast<std::byte*>(memory), ranks));
 }
 
-SharedRings::~SharedRings() { munmap(memory_, segment_bytes(ranks_, sizeof(Ring))); }
+SharedRings::~SharedRings() {
+  munmap(memory_, segment_bytes(ranks_, sizeof(Ring)));
+}
 
 SharedRings::Ring& SharedRings::ring(int from, int to) {
   const size_t pair = static_cast<size_t>(from * ranks_ + to);

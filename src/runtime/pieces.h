@@ -33,7 +33,9 @@ class Pieces {
   }
 
  private:
-  size_t offset(size_t row, int piece) const { return row * row_bytes_ + static_cast<size_t>(piece) * run_bytes_; }
+  size_t offset(size_t row, int piece) const {
+    return row * row_bytes_ + static_cast<size_t>(piece) * run_bytes_;
+  }
 
   size_t rows_ = 1, row_bytes_ = 0, run_bytes_ = 0;
 };

@@ -17,12 +17,14 @@ uint64_t mixed(uint64_t x) {
 }
 
 double uniform(uint64_t seed, int64_t position) {
-  return static_cast<double>(mixed(mixed(seed) ^ static_cast<uint64_t>(position)) >> 11) * 0x1.0p-53;
+  return static_cast<double>(mixed(mixed(seed) ^ static_cast<uint64_t>(position)) >> 11) *
+         0x1.0p-53;
 }
 
 }  // namespace
 
-int32_t sample(std::span<const float> logits, double temperature, int64_t top_k, uint64_t seed, int64_t position) {
+int32_t sample(std::span<const float> logits, double temperature, int64_t top_k, uint64_t seed,
+               int64_t position) {
   std::vector<int32_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   auto likelier = [&](int32_t a, int32_t b) {
@@ -32,7 +34,8 @@ int32_t sample(std::span<const float> logits, double temperature, int64_t top_k,
   if (temperature <= 0)
     return *std::min_element(ids.begin(), ids.end(), likelier);
   const size_t kept = top_k > 0 ? std::min(ids.size(), static_cast<size_t>(top_k)) : ids.size();
-  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept), ids.end(), likelier);
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept), ids.end(),
+                    likelier);
   const double most = logits[static_cast<size_t>(ids[0])];
   std::vector<double> weights;
   double all = 0;

@@ -14,9 +14,9 @@ int64_t saved_bytes(const Plan&);
 void save(Session&, const std::string& directory, int64_t step, const std::string& rank_0_run_id,
           const CheckpointState&, int keep);
 
-// Fills parameters, and with `everything` optimizer state too, from a checkpoint. Failure(bad_input)
-// that lists all missing and different tensors, with `everything` extra ones too, if it is one of
-// another model.
+// Fills parameters, and with `everything` optimizer state too, from a checkpoint.
+// Failure(bad_input) that lists all missing and different tensors, with `everything` extra ones
+// too, if it is one of another model.
 void load(Session&, const Checkpoint&, bool everything);
 
 }  // namespace mtf

@@ -51,9 +51,15 @@ double Session::get(std::string_view program, std::string_view output) {
     float f;
     int32_t i;
     switch (type) {
-      case DType::f64: std::memcpy(&d, in, sizeof d); return d;
-      case DType::i32: std::memcpy(&i, in, sizeof i); return i;
-      default: std::memcpy(&f, in, sizeof f); return f;
+      case DType::f64:
+        std::memcpy(&d, in, sizeof d);
+        return d;
+      case DType::i32:
+        std::memcpy(&i, in, sizeof i);
+        return i;
+      default:
+        std::memcpy(&f, in, sizeof f);
+        return f;
     }
   }
   return std::nan("");
@@ -67,14 +73,13 @@ void Session::zero(std::string_view prefix) {
     }
 }
 
-
 bool speaks_for(const Mesh& mesh, const Value& v, int rank) {
   const std::vector<int> at = mesh.coordinates(rank);
   for (size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     const AxisId id{static_cast<int8_t>(axis)};
-    const bool splits = std::any_of(v.layout.split.begin(), v.layout.split.end(), [id](const AxisList& axes) {
-      return std::count(axes.begin(), axes.end(), id) > 0;
-    });
+    const bool splits = std::any_of(
+        v.layout.split.begin(), v.layout.split.end(),
+        [id](const AxisList& axes) { return std::count(axes.begin(), axes.end(), id) > 0; });
     if (!splits && at[axis] != 0)
       return false;
   }

@@ -116,7 +116,9 @@ ThreadWorld::ThreadWorld(int size) {
 
 ThreadWorld::~ThreadWorld() = default;
 
-Communicator& ThreadWorld::operator[](int rank) { return *ranks_[static_cast<size_t>(rank)]; }
+Communicator& ThreadWorld::operator[](int rank) {
+  return *ranks_[static_cast<size_t>(rank)];
+}
 
 void ThreadWorld::fail() {
   for (auto& box : inboxes_) {

@@ -40,8 +40,8 @@ class ThreadPool {
   std::atomic_flag failed_;
   std::exception_ptr error_;
 
-  std::atomic<uint32_t> round_ = 0;     // changes with each job; workers sleep on it
-  std::atomic<uint32_t> inside_ = 0;    // workers in the job, plus `open` while it may be entered
+  std::atomic<uint32_t> round_ = 0;   // changes with each job; workers sleep on it
+  std::atomic<uint32_t> inside_ = 0;  // workers in the job, plus `open` while it may be entered
   std::atomic<bool> stopping_ = false;
 };
 

@@ -17,7 +17,10 @@ double now() {
 class Trainer {
  public:
   Trainer(Session& session, const TrainJob& job, const Listener& listener)
-      : session_(session), job_(job), train_(*job.spec.train), listener_(listener),
+      : session_(session),
+        job_(job),
+        train_(*job.spec.train),
+        listener_(listener),
         in_f64_(numerics_of(job.spec.numerics).statistics() == DType::f64) {}
 
   int64_t run() {
@@ -61,9 +64,9 @@ class Trainer {
     const auto stored = checkpoint.state().find("seed");
     const std::string mine = std::to_string(train_.seed);
     if (stored != checkpoint.state().end() && stored->second != mine)
-      throw Failure(Exit::bad_input,
-                    checkpoint.path() + " was trained with seed " + stored->second +
-                        ", and train.seed is " + mine + "; a run is resumed with its own seed");
+      throw Failure(Exit::bad_input, checkpoint.path() + " was trained with seed " +
+                                         stored->second + ", and train.seed is " + mine +
+                                         "; a run is resumed with its own seed");
   }
 
   void step(int64_t t) {
@@ -77,7 +80,8 @@ class Trainer {
     Executor& accumulate = session_["accumulate"];
     for (int64_t piece = 0; piece < train_.microbatches; ++piece) {
       job_.feed.fill(accumulate, session_.communicator().rank(), Split::train, t - 1, piece);
-      session_.set("accumulate", "driver:step", static_cast<double>(t * train_.microbatches + piece));
+      session_.set("accumulate", "driver:step",
+                   static_cast<double>(t * train_.microbatches + piece));
       accumulate.run();
       loss_sum = rounded(loss_sum + session_.get("accumulate", "driver:loss_sum"));
       loss_count = rounded(loss_count + session_.get("accumulate", "driver:loss_count"));

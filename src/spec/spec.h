@@ -48,8 +48,8 @@ struct DataSpec {
   std::vector<NamedPath> arrays;          // in the order written
   std::vector<SyntheticInput> synthetic;  // in the order written
   std::string tokenizer = "bytes";
-  double validation = 0;                  // share of the examples, from the end
-  std::string batch = "batch";            // the dim that counts examples
+  double validation = 0;        // share of the examples, from the end
+  std::string batch = "batch";  // the dim that counts examples
 
   bool holds_out() const { return kind != Kind::synthetic && validation > 0; }
 };

@@ -13,24 +13,52 @@
 namespace mtf {
 namespace {
 
-std::string kind(const int64_t&) { return "integer"; }
-std::string kind(const double&) { return "number"; }
-std::string kind(const std::string&) { return "text"; }
-std::string kind(const std::array<double, 2>&) { return "two numbers"; }
-std::string kind(const std::vector<std::string>&) { return "text, or a list of it"; }
-std::string kind(const YamlNode&) { return "map, see *Models*"; }
-std::string kind(const std::vector<NamedPath>&) { return "map of names to paths"; }
-std::string kind(const Blocks&) { return "power of two, or map of dims to integers"; }
-std::string kind(const Mesh&) { return "map of axes to sizes"; }
-std::string kind(const std::vector<LayoutRule>&) { return "layout rules"; }
+std::string kind(const int64_t&) {
+  return "integer";
+}
+std::string kind(const double&) {
+  return "number";
+}
+std::string kind(const std::string&) {
+  return "text";
+}
+std::string kind(const std::array<double, 2>&) {
+  return "two numbers";
+}
+std::string kind(const std::vector<std::string>&) {
+  return "text, or a list of it";
+}
+std::string kind(const YamlNode&) {
+  return "map, see *Models*";
+}
+std::string kind(const std::vector<NamedPath>&) {
+  return "map of names to paths";
+}
+std::string kind(const Blocks&) {
+  return "power of two, or map of dims to integers";
+}
+std::string kind(const Mesh&) {
+  return "map of axes to sizes";
+}
+std::string kind(const std::vector<LayoutRule>&) {
+  return "layout rules";
+}
 std::string kind(const std::vector<std::pair<std::string, std::vector<LayoutRule>>>&) {
   return "map of path patterns to layout rules";
 }
 
-std::string shown(const int64_t& v) { return std::to_string(v); }
-std::string shown(const double& v) { return fmt::format("{}", v); }
-std::string shown(const std::string& v) { return v; }
-std::string shown(const std::array<double, 2>& v) { return fmt::format("[{}, {}]", v[0], v[1]); }
+std::string shown(const int64_t& v) {
+  return std::to_string(v);
+}
+std::string shown(const double& v) {
+  return fmt::format("{}", v);
+}
+std::string shown(const std::string& v) {
+  return v;
+}
+std::string shown(const std::array<double, 2>& v) {
+  return fmt::format("[{}, {}]", v[0], v[1]);
+}
 template <class T>
 std::string shown(const T&) {
   return {};
@@ -157,10 +185,16 @@ void Table::value(std::string_view key, T& target, std::string_view summary, Ran
   } else if constexpr (std::is_same_v<Value, std::vector<DimSpec>>) {
     type = "map of dims to sizes, or to *" + title + ".DIM*";
     if (title_ == "spec")
-      all_.add(title + ".DIM", [](Table& t) { DimSpec d; fields(t, d); });
+      all_.add(title + ".DIM", [](Table& t) {
+        DimSpec d;
+        fields(t, d);
+      });
   } else if constexpr (std::is_same_v<Value, std::vector<SyntheticInput>>) {
     type = "map of inputs to *" + title + ".INPUT*";
-    all_.add(title + ".INPUT", [](Table& t) { SyntheticInput s; fields(t, s); });
+    all_.add(title + ".INPUT", [](Table& t) {
+      SyntheticInput s;
+      fields(t, s);
+    });
   } else if constexpr (std::is_same_v<Value, LayoutRules>) {
     type = "layout rules, or map, table *layout*";
     if (title_ == "spec")
@@ -176,7 +210,8 @@ void Table::value(std::string_view key, T& target, std::string_view summary, Ran
 }
 
 std::string Table::text() const {
-  std::string out = fmt::format("#### {}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{}", title_, rows_);
+  std::string out = fmt::format(
+      "#### {}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{}", title_, rows_);
   if (!later_.empty()) {
     out += "\nNot yet, and refused:";
     for (const std::string& key : later_)

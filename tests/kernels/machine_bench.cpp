@@ -1,6 +1,5 @@
-// What this machine can do at most, now: for each number of threads given, one line of f32 GFLOP/s of
-// fused multiply-adds and GB/s read from memory.
-// Usage: bench_machine THREADS...
+// What this machine can do at most, now: for each number of threads given, one line of f32 GFLOP/s
+// of fused multiply-adds and GB/s read from memory. Usage: bench_machine THREADS...
 #include <algorithm>
 #include <atomic>
 #include <chrono>

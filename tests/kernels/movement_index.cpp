@@ -27,9 +27,9 @@ std::vector<int> result_dims(const Case& c) {
   return dims;
 }
 
-const std::vector<Case> cases = {
-    {{v, d}, {b, l}}, {{b, l, v}, {b, l}}, {{b, v}, {b, l}},       {{v, d, h}, {b, l}},
-    {{v}, {b, l}},    {{v, d}, {}},        {{b, v, d, h}, {l, b}}, {{d, v}, {v}}};
+const std::vector<Case> cases = {{{v, d}, {b, l}},       {{b, l, v}, {b, l}}, {{b, v}, {b, l}},
+                                 {{v, d, h}, {b, l}},    {{v}, {b, l}},       {{v, d}, {}},
+                                 {{b, v, d, h}, {l, b}}, {{d, v}, {v}}};
 
 TEST_CASE("gather copies the row that each id names") {
   Random random(1);
@@ -181,9 +181,15 @@ const std::vector<Scatter> scatters = {
     // an embedding, all blocks folded here; 3 blocks are padded to 4
     {{b, l}, {b, l, d}, {v, d}, {{{b}, 3, {}}, {{l}, 4, {}}}, {6, 20, 11, 5}},
     // the outer block dim kept, for a split batch
-    {{b, l}, {b, l, d}, {b_blocks, v, d}, {{{b}, 3, {b_blocks}}, {{l}, 2, {}}},
+    {{b, l},
+     {b, l, d},
+     {b_blocks, v, d},
+     {{{b}, 3, {b_blocks}}, {{l}, 2, {}}},
      {6, 10, 7, 5, 1, 3}},
-    {{b, l}, {b, l, d}, {b_blocks, l_blocks, v, d}, {{{b}, 2, {b_blocks}}, {{l}, 5, {l_blocks}}},
+    {{b, l},
+     {b, l, d},
+     {b_blocks, l_blocks, v, d},
+     {{{b}, 2, {b_blocks}}, {{l}, 5, {l_blocks}}},
      {4, 10, 7, 5, 1, 2, 5}},
     // l is major; a leaf of 2 * 301 positions is halved inside itself
     {{b, l}, {b, l}, {v}, {{{l}, 1, {}}, {{b}, 1, {}}}, {2, 301, 3}},
@@ -236,8 +242,8 @@ TEST_CASE("scatter_add of batch shards that keep their blocks equals the unsplit
   for (int64_t rank = 0; rank < 2; ++rank) {
     const Tensor my_ids = ids.shard(b, 4 * rank, 4), my_dy = dy.shard(b, 4 * rank, 4);
     Tensor mine = kept.shard(b_blocks, 2 * rank, 2);
-    run(prepare_scatter_add, scatter_call({{{b}, 2, {b_blocks}}, {{l}, 2, {}}}),
-        {&my_ids, &my_dy}, mine);
+    run(prepare_scatter_add, scatter_call({{{b}, 2, {b_blocks}}, {{l}, 2, {}}}), {&my_ids, &my_dy},
+        mine);
     mine.each([&](const Index& i) { kept.set(i, mine.get(i)); });
   }
   CHECK(differs(whole, [&](Index i) {

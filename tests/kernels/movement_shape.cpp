@@ -49,13 +49,13 @@ TEST_CASE("copy reshapes and transposes in logical order") {
     Sizes sizes;
   };
   const std::vector<Case> cases = {
-      {{a, b, c}, {a, b, c}, {5, 37, 70}},           // transposition in tiles
-      {{a, b}, {c, d}, {6, 4, 4, 6}},                // no common refinement
-      {{a, b, c}, {d, c}, {6, 4, 5, 24}},            // merge
-      {{a, c}, {d, e, c}, {12, 0, 7, 3, 4}},         // split
-      {{a, b}, {c, d, e}, {8, 6, 4, 4, 3}},          // merge and split
-      {{a}, {b, c, d}, {60, 5, 1, 12}},              // a dim of one
-      {{a, b, c}, {d, e}, {1, 9, 10, 15, 6}},        // 9 and 15 share no refinement
+      {{a, b, c}, {a, b, c}, {5, 37, 70}},     // transposition in tiles
+      {{a, b}, {c, d}, {6, 4, 4, 6}},          // no common refinement
+      {{a, b, c}, {d, c}, {6, 4, 5, 24}},      // merge
+      {{a, c}, {d, e, c}, {12, 0, 7, 3, 4}},   // split
+      {{a, b}, {c, d, e}, {8, 6, 4, 4, 3}},    // merge and split
+      {{a}, {b, c, d}, {60, 5, 1, 12}},        // a dim of one
+      {{a, b, c}, {d, e}, {1, 9, 10, 15, 6}},  // 9 and 15 share no refinement
       {{}, {}, {}},
       {{a, b}, {a, b}, {200, 90000 / 200}},
   };
@@ -196,8 +196,8 @@ TEST_CASE("write_slice replaces rows at a position, and leaves the others in pla
     call.inputs = {in_place.view, update.view, at.view, count.view};
     call.inputs.resize(inputs.size());
     call.results = {in_place.view};
-    run_on(prepare_write_slice(call), 1, {&in_place, &update, &at, &count},
-           in_place.bytes.data(), 64);
+    run_on(prepare_write_slice(call), 1, {&in_place, &update, &at, &count}, in_place.bytes.data(),
+           64);
     CHECK(differs(in_place, expected) == "");
   }
 }

@@ -67,21 +67,35 @@ struct Tensor {
   double get(const Index& i) const {
     const std::byte* p = const_cast<Tensor*>(this)->address(i);
     switch (view.dtype) {
-      case DType::f32: return *reinterpret_cast<const float*>(p);
-      case DType::f64: return *reinterpret_cast<const double*>(p);
-      case DType::bf16: return static_cast<float>(*reinterpret_cast<const Bf16*>(p));
-      case DType::i32: return *reinterpret_cast<const int32_t*>(p);
-      default: return static_cast<double>(*p);
+      case DType::f32:
+        return *reinterpret_cast<const float*>(p);
+      case DType::f64:
+        return *reinterpret_cast<const double*>(p);
+      case DType::bf16:
+        return static_cast<float>(*reinterpret_cast<const Bf16*>(p));
+      case DType::i32:
+        return *reinterpret_cast<const int32_t*>(p);
+      default:
+        return static_cast<double>(*p);
     }
   }
   void set(const Index& i, double x) {
     std::byte* p = address(i);
     switch (view.dtype) {
-      case DType::f32: *reinterpret_cast<float*>(p) = static_cast<float>(x); break;
-      case DType::f64: *reinterpret_cast<double*>(p) = x; break;
-      case DType::bf16: *reinterpret_cast<Bf16*>(p) = to_bf16(static_cast<float>(x)); break;
-      case DType::i32: *reinterpret_cast<int32_t*>(p) = static_cast<int32_t>(x); break;
-      default: *p = static_cast<std::byte>(x);
+      case DType::f32:
+        *reinterpret_cast<float*>(p) = static_cast<float>(x);
+        break;
+      case DType::f64:
+        *reinterpret_cast<double*>(p) = x;
+        break;
+      case DType::bf16:
+        *reinterpret_cast<Bf16*>(p) = to_bf16(static_cast<float>(x));
+        break;
+      case DType::i32:
+        *reinterpret_cast<int32_t*>(p) = static_cast<int32_t>(x);
+        break;
+      default:
+        *p = static_cast<std::byte>(x);
     }
   }
 

@@ -41,12 +41,16 @@ void set_raw(Buffer& b, int64_t i, T x) {
 
 inline double get(DType t, const Buffer& b, int64_t i) {
   switch (t) {
-    case DType::f32: return static_cast<double>(raw<float>(b, i));
-    case DType::f64: return raw<double>(b, i);
-    case DType::i32: return raw<int32_t>(b, i);
+    case DType::f32:
+      return static_cast<double>(raw<float>(b, i));
+    case DType::f64:
+      return raw<double>(b, i);
+    case DType::i32:
+      return raw<int32_t>(b, i);
     case DType::bf16:
       return static_cast<double>(__builtin_bit_cast(float, uint32_t{raw<uint16_t>(b, i)} << 16));
-    default: return raw<uint8_t>(b, i);
+    default:
+      return raw<uint8_t>(b, i);
   }
 }
 
@@ -68,27 +72,36 @@ inline double rounded(DType to, DType from, double x) {
     return std::isnan(x) ? 0 : std::trunc(std::min(std::max(x, low), high)) + 0.0;  // no -0
   };
   switch (to) {
-    case DType::f64: return x;
-    case DType::f32: return static_cast<double>(static_cast<float>(x));
-    case DType::bf16: return static_cast<double>(nearest_bf16(static_cast<float>(x)));
-    case DType::i32: return saturated(-2147483648.0, 2147483647.0);
+    case DType::f64:
+      return x;
+    case DType::f32:
+      return static_cast<double>(static_cast<float>(x));
+    case DType::bf16:
+      return static_cast<double>(nearest_bf16(static_cast<float>(x)));
+    case DType::i32:
+      return saturated(-2147483648.0, 2147483647.0);
     case DType::u8:
       return integral ? static_cast<uint8_t>(static_cast<int32_t>(x)) : saturated(0, 255);
-    case DType::boolean: return x != 0;
+    case DType::boolean:
+      return x != 0;
   }
   return 0;
 }
 
 inline void set(DType t, Buffer& b, int64_t i, double x) {
   switch (t) {
-    case DType::f32: return set_raw(b, i, static_cast<float>(x));
-    case DType::f64: return set_raw(b, i, x);
-    case DType::i32: return set_raw(b, i, static_cast<int32_t>(x));
+    case DType::f32:
+      return set_raw(b, i, static_cast<float>(x));
+    case DType::f64:
+      return set_raw(b, i, x);
+    case DType::i32:
+      return set_raw(b, i, static_cast<int32_t>(x));
     case DType::bf16: {
       uint32_t bits = __builtin_bit_cast(uint32_t, static_cast<float>(x));
       return set_raw(b, i, static_cast<uint16_t>((bits >> 16) | (std::isnan(x) ? 0x40 : 0)));
     }
-    default: return set_raw(b, i, static_cast<uint8_t>(x));
+    default:
+      return set_raw(b, i, static_cast<uint8_t>(x));
   }
 }
 

@@ -51,17 +51,28 @@ inline double pow_(double x, double y) {
 template <class T>
 bool truth_op(Scalar op, T a, T b) {
   switch (op) {
-    case Scalar::less: return a < b;
-    case Scalar::less_equal: return a <= b;
-    case Scalar::greater: return a > b;
-    case Scalar::greater_equal: return a >= b;
-    case Scalar::equal: return a == b;
-    case Scalar::not_equal: return a != b;
-    case Scalar::logical_and: return a != 0 && b != 0;
-    case Scalar::logical_or: return a != 0 || b != 0;
-    case Scalar::logical_not: return a == 0;
-    case Scalar::is_finite: return std::isfinite(a);
-    default: throw std::logic_error("the oracle lacks an op");
+    case Scalar::less:
+      return a < b;
+    case Scalar::less_equal:
+      return a <= b;
+    case Scalar::greater:
+      return a > b;
+    case Scalar::greater_equal:
+      return a >= b;
+    case Scalar::equal:
+      return a == b;
+    case Scalar::not_equal:
+      return a != b;
+    case Scalar::logical_and:
+      return a != 0 && b != 0;
+    case Scalar::logical_or:
+      return a != 0 || b != 0;
+    case Scalar::logical_not:
+      return a == 0;
+    case Scalar::is_finite:
+      return std::isfinite(a);
+    default:
+      throw std::logic_error("the oracle lacks an op");
   }
 }
 
@@ -72,51 +83,88 @@ T float_op(Scalar op, T a, T b, T c, T k) {
   auto logistic = [&] { return one / (one + exp_(-a)); };
   auto bent = [&] { return tanh_(root * (a + T(0.044715) * (a * a * a))); };
   switch (op) {
-    case Scalar::copy: return a;
-    case Scalar::constant: return k;
-    case Scalar::add: return a + b;
-    case Scalar::subtract: return a - b;
-    case Scalar::multiply: return a * b;
-    case Scalar::divide: return a / b;
-    case Scalar::minimum: return smaller(a, b);
-    case Scalar::maximum: return -smaller(-a, -b);
-    case Scalar::power: return pow_(a, b);
+    case Scalar::copy:
+      return a;
+    case Scalar::constant:
+      return k;
+    case Scalar::add:
+      return a + b;
+    case Scalar::subtract:
+      return a - b;
+    case Scalar::multiply:
+      return a * b;
+    case Scalar::divide:
+      return a / b;
+    case Scalar::minimum:
+      return smaller(a, b);
+    case Scalar::maximum:
+      return -smaller(-a, -b);
+    case Scalar::power:
+      return pow_(a, b);
     case Scalar::remainder: {
       T r = std::fmod(a, b);
       return r != 0 && (r < 0) != (b < 0) ? r + b : r;
     }
-    case Scalar::negative: return -a;
-    case Scalar::absolute: return std::fabs(a);
-    case Scalar::exp: return exp_(a);
-    case Scalar::expm1: return expm1_(a);
-    case Scalar::log: return log_(a);
-    case Scalar::log1p: return log1p_(a);
-    case Scalar::sqrt: return std::sqrt(a);
-    case Scalar::rsqrt: return one / std::sqrt(a);
-    case Scalar::reciprocal: return one / a;
-    case Scalar::sin: return sin_(a);
-    case Scalar::cos: return cos_(a);
-    case Scalar::tanh: return tanh_(a);
-    case Scalar::erf: return erf_(a);
-    case Scalar::sigmoid: return logistic();
-    case Scalar::softplus: return (a < 0 ? T(0) : a) + log1p_(exp_(-std::fabs(a)));
-    case Scalar::sign: return a > 0 ? one : a < 0 ? -one : a;
-    case Scalar::floor: return std::floor(a);
-    case Scalar::ceil: return std::ceil(a);
-    case Scalar::relu: return std::isnan(a) ? a : a > 0 ? a : T(0);
-    case Scalar::gelu: return a * cdf();
-    case Scalar::gelu_gradient: return cdf() + a * (exp_(a * a * T(-0.5)) * T(0.39894228040143268));
-    case Scalar::gelu_tanh: return half * a * (one + bent());
+    case Scalar::negative:
+      return -a;
+    case Scalar::absolute:
+      return std::fabs(a);
+    case Scalar::exp:
+      return exp_(a);
+    case Scalar::expm1:
+      return expm1_(a);
+    case Scalar::log:
+      return log_(a);
+    case Scalar::log1p:
+      return log1p_(a);
+    case Scalar::sqrt:
+      return std::sqrt(a);
+    case Scalar::rsqrt:
+      return one / std::sqrt(a);
+    case Scalar::reciprocal:
+      return one / a;
+    case Scalar::sin:
+      return sin_(a);
+    case Scalar::cos:
+      return cos_(a);
+    case Scalar::tanh:
+      return tanh_(a);
+    case Scalar::erf:
+      return erf_(a);
+    case Scalar::sigmoid:
+      return logistic();
+    case Scalar::softplus:
+      return (a < 0 ? T(0) : a) + log1p_(exp_(-std::fabs(a)));
+    case Scalar::sign:
+      return a > 0 ? one : a < 0 ? -one : a;
+    case Scalar::floor:
+      return std::floor(a);
+    case Scalar::ceil:
+      return std::ceil(a);
+    case Scalar::relu:
+      return std::isnan(a) ? a : a > 0 ? a : T(0);
+    case Scalar::gelu:
+      return a * cdf();
+    case Scalar::gelu_gradient:
+      return cdf() + a * (exp_(a * a * T(-0.5)) * T(0.39894228040143268));
+    case Scalar::gelu_tanh:
+      return half * a * (one + bent());
     case Scalar::gelu_tanh_gradient: {
       T t = bent(), slope = root * (one + T(0.134145) * (a * a));
       return half * (one + t) + half * a * (one - t * t) * slope;
     }
-    case Scalar::silu: return a * logistic();
-    case Scalar::silu_gradient: return logistic() * (one + a * (one - logistic()));
-    case Scalar::scale: return a * k;
-    case Scalar::offset: return a + k;
-    case Scalar::select: return a != 0 ? b : c;
-    default: return truth_op(op, a, b);
+    case Scalar::silu:
+      return a * logistic();
+    case Scalar::silu_gradient:
+      return logistic() * (one + a * (one - logistic()));
+    case Scalar::scale:
+      return a * k;
+    case Scalar::offset:
+      return a + k;
+    case Scalar::select:
+      return a != 0 ? b : c;
+    default:
+      return truth_op(op, a, b);
   }
 }
 
@@ -124,16 +172,36 @@ T float_op(Scalar op, T a, T b, T c, T k) {
 inline double integer_op(Scalar op, int64_t a, int64_t b, int64_t c, int64_t k) {
   int64_t y = 0;
   switch (op) {
-    case Scalar::add: y = a + b; break;
-    case Scalar::subtract: y = a - b; break;
-    case Scalar::multiply: y = a * b; break;
-    case Scalar::divide: y = b == 0 ? 0 : a / b; break;
-    case Scalar::remainder: y = b == 0 ? 0 : ((a % b) + b) % b; break;
-    case Scalar::scale: y = a * k; break;
-    case Scalar::offset: y = a + k; break;
-    case Scalar::negative: y = -a; break;
-    case Scalar::absolute: y = a < 0 ? -a : a; break;
-    case Scalar::select: y = a != 0 ? b : c; break;
+    case Scalar::add:
+      y = a + b;
+      break;
+    case Scalar::subtract:
+      y = a - b;
+      break;
+    case Scalar::multiply:
+      y = a * b;
+      break;
+    case Scalar::divide:
+      y = b == 0 ? 0 : a / b;
+      break;
+    case Scalar::remainder:
+      y = b == 0 ? 0 : ((a % b) + b) % b;
+      break;
+    case Scalar::scale:
+      y = a * k;
+      break;
+    case Scalar::offset:
+      y = a + k;
+      break;
+    case Scalar::negative:
+      y = -a;
+      break;
+    case Scalar::absolute:
+      y = a < 0 ? -a : a;
+      break;
+    case Scalar::select:
+      y = a != 0 ? b : c;
+      break;
     default:
       y = static_cast<int64_t>(float_op<double>(op, double(a), double(b), double(c), double(k)));
   }

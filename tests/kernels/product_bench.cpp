@@ -73,8 +73,8 @@ void measure(const Shape& s, Isa isa, int threads) {
                                        : view({0, 1, 3}, {s.batch, s.m, s.k}, s.dtype));
   call.inputs.push_back(s.b_by_columns ? view({0, 2, 3}, {s.batch, s.n, s.k}, s.dtype)
                                        : view({0, 3, 2}, {s.batch, s.k, s.n}, s.dtype));
-  call.results.push_back(view({0, 1, 2}, {s.batch, s.m, s.n},
-                              s.dtype == DType::f64 ? DType::f64 : DType::f32));
+  call.results.push_back(
+      view({0, 1, 2}, {s.batch, s.m, s.n}, s.dtype == DType::f64 ? DType::f64 : DType::f32));
   call.terms.push_back({0, 1, {{{3}, s.blocks, {}}}});
   const auto bytes = [](int64_t n) { return static_cast<size_t>(n + 64); };
   std::vector<std::byte> a(bytes(s.batch * s.m * s.k * 8)), b(bytes(s.batch * s.k * s.n * 8)),

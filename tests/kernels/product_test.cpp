@@ -18,7 +18,9 @@ struct Case {
   std::vector<Term> terms;
 };
 
-DimId dim(char c) { return DimId{c}; }
+DimId dim(char c) {
+  return DimId{c};
+}
 
 Reduced over(char d, int64_t blocks = 1, char kept = 0) {
   return {dim(d), blocks, kept ? dim(kept) : DimId{}};
@@ -144,12 +146,12 @@ void check_types(const Case& c) {
 
 TEST_CASE("product: a worked example") {
   // [[1, 2], [3, 4]] times [[5, 6], [7, 8]] = [[19, 22], [43, 50]]
-  const KernelCall call = call_of({{{'m', 2}, {'n', 2}, {'k', 2}}, {"mk", "kn"}, "mn",
-                                   {{0, 1, {over('k')}}}}, DType::f32);
+  const KernelCall call = call_of(
+      {{{'m', 2}, {'n', 2}, {'k', 2}}, {"mk", "kn"}, "mn", {{0, 1, {over('k')}}}}, DType::f32);
   const float a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
-  const std::vector<float> got =
-      run_kernel<float>(call, {reinterpret_cast<const std::byte*>(a),
-                               reinterpret_cast<const std::byte*>(b)}, best_isa(), 1);
+  const std::vector<float> got = run_kernel<float>(
+      call, {reinterpret_cast<const std::byte*>(a), reinterpret_cast<const std::byte*>(b)},
+      best_isa(), 1);
   CHECK(got == std::vector<float>{19, 22, 43, 50});
 }
 
@@ -162,9 +164,16 @@ TEST_CASE("product: every order of dims, sizes that fill no tile") {
 }
 
 TEST_CASE("product: blocks of any number, long and odd leaves, chunks") {
-  for (auto [k, blocks] : {std::pair{1, 1}, {7, 1}, {512, 8}, {2048, 8}, {2049, 1}, {1331, 11},
-                           {3 * 900, 3}, {6000, 40}})
-    check_types({{{'m', 15}, {'n', 34}, {'k', k}}, {"mk", "kn"}, "mn", {{0, 1, {over('k', blocks)}}}});
+  for (auto [k, blocks] : {std::pair{1, 1},
+                           {7, 1},
+                           {512, 8},
+                           {2048, 8},
+                           {2049, 1},
+                           {1331, 11},
+                           {3 * 900, 3},
+                           {6000, 40}})
+    check_types(
+        {{{'m', 15}, {'n', 34}, {'k', k}}, {"mk", "kn"}, "mn", {{0, 1, {over('k', blocks)}}}});
 }
 
 TEST_CASE("product: several summed dims, cut or not") {
@@ -187,8 +196,8 @@ TEST_CASE("product: batch dims and broadcasts") {
 }
 
 TEST_CASE("product: kept block dims") {
-  const std::map<char, int64_t> sizes{{'m', 19}, {'n', 35}, {'k', 48}, {'j', 12},
-                                      {'K', 8}, {'J', 4}};
+  const std::map<char, int64_t> sizes{{'m', 19}, {'n', 35}, {'k', 48},
+                                      {'j', 12}, {'K', 8},  {'J', 4}};
   check_types({sizes, {"mk", "kn"}, "Kmn", {{0, 1, {over('k', 8, 'K')}}}});
   check_types({sizes, {"mk", "kn"}, "nKm", {{0, 1, {over('k', 8, 'K')}}}});
   check_types({sizes, {"mkj", "jkn"}, "KmJn", {{0, 1, {over('k', 8, 'K'), over('j', 4, 'J')}}}});
@@ -196,18 +205,19 @@ TEST_CASE("product: kept block dims") {
 }
 
 TEST_CASE("product: several terms meet block by block") {
-  const std::map<char, int64_t> sizes{{'m', 14}, {'n', 33}, {'k', 24}, {'j', 16},
-                                      {'i', 5}, {'K', 8}};
+  const std::map<char, int64_t> sizes{{'m', 14}, {'n', 33}, {'k', 24},
+                                      {'j', 16}, {'i', 5},  {'K', 8}};
   const std::vector<std::string> inputs{"mk", "kn", "jn", "mj", "imj", "ijn"};
   const Term first{0, 1, {over('k', 8)}}, turned{2, 3, {over('j', 8)}};
   const Term inner{4, 5, {over('j', 8), over('i', 5)}};
   check_types({sizes, inputs, "mn", {first, turned}});
   check_types({sizes, inputs, "nm", {first, turned, inner, first}});
-  const Term kept_first{0, 1, {over('k', 8, 'K')}}, kept_inner{4, 5, {over('j', 8, 'K'), over('i', 5)}};
+  const Term kept_first{0, 1, {over('k', 8, 'K')}},
+      kept_inner{4, 5, {over('j', 8, 'K'), over('i', 5)}};
   check_types({sizes, inputs, "mKn", {kept_first, kept_inner}});
   // n is a column of the first term but a batch dim of the second.
-  check_types({sizes, {"mk", "kn", "mnk", "nk"}, "mn",
-               {{0, 1, {over('k', 4)}}, {2, 3, {over('k', 4)}}}});
+  check_types(
+      {sizes, {"mk", "kn", "mnk", "nk"}, "mn", {{0, 1, {over('k', 4)}}, {2, 3, {over('k', 4)}}}});
 }
 
 TEST_CASE("product: few rows stream the other operand") {
@@ -223,10 +233,11 @@ TEST_CASE("product: few rows stream the other operand") {
 }
 
 TEST_CASE("product: blocks larger than the scratch") {
-  check<float>({{{'m', 200}, {'n', 530}, {'k', 6}}, {"mk", "kn"}, "mn",
-                {{0, 1, {over('k', 3)}}}}, DType::f32);
-  check<float>({{{'m', 13}, {'n', 34}, {'k', 1 << 14}}, {"km", "kn"}, "mn",
-                {{0, 1, {over('k', 512)}}}}, DType::f32);
+  check<float>({{{'m', 200}, {'n', 530}, {'k', 6}}, {"mk", "kn"}, "mn", {{0, 1, {over('k', 3)}}}},
+               DType::f32);
+  check<float>(
+      {{{'m', 13}, {'n', 34}, {'k', 1 << 14}}, {"km", "kn"}, "mn", {{0, 1, {over('k', 512)}}}},
+      DType::f32);
 }
 
 namespace {
@@ -247,8 +258,8 @@ uint16_t to_bf16(float x) {
 
 // relu(product + bias[n]) rounded to bf16, and 2 * that + residual[m, n] in f32.
 void check_epilogue(int64_t m, int64_t n, int64_t k, const char* result) {
-  const Case c{{{'m', m}, {'n', n}, {'k', k}}, {"mk", "kn", "n", "nm"}, result,
-               {{0, 1, {over('k')}}}};
+  const Case c{
+      {{'m', m}, {'n', n}, {'k', k}}, {"mk", "kn", "n", "nm"}, result, {{0, 1, {over('k')}}}};
   KernelCall call = call_of(c, DType::f32);
   call.results.push_back(call.results[0]);
   call.results[0].dtype = DType::bf16;
@@ -310,9 +321,10 @@ TEST_CASE("product: a result may be rounded to bf16 without a body") {
   call.results[0].dtype = DType::bf16;
   const std::vector<uint16_t> a(15, to_bf16(1.5f)), b(120, to_bf16(0.25f));
   std::vector<uint16_t> got(200);
-  run_into(call, {reinterpret_cast<const std::byte*>(a.data()),
-                  reinterpret_cast<const std::byte*>(b.data())},
-           best_isa(), 1, {reinterpret_cast<std::byte*>(got.data())});
+  run_into(
+      call,
+      {reinterpret_cast<const std::byte*>(a.data()), reinterpret_cast<const std::byte*>(b.data())},
+      best_isa(), 1, {reinterpret_cast<std::byte*>(got.data())});
   CHECK(got == std::vector<uint16_t>(200, to_bf16(1.125f)));
 }
 

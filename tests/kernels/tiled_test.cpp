@@ -10,7 +10,9 @@
 namespace mtf {
 namespace {
 
-DimId dim(char c) { return DimId{c}; }
+DimId dim(char c) {
+  return DimId{c};
+}
 
 struct Array {
   View view;
@@ -38,9 +40,12 @@ Team team_of(int size) {
           }};
 }
 
-void run(const KernelCall& call, std::vector<Array*> inputs, std::vector<Array*> results, Isa isa, int threads) {
-  const auto bytes = static_cast<size_t>(threads * (scratch_bytes_per_thread + call.workspace_bytes));
-  std::unique_ptr<std::byte, void (*)(void*)> scratch(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), std::free);
+void run(const KernelCall& call, std::vector<Array*> inputs, std::vector<Array*> results, Isa isa,
+         int threads) {
+  const auto bytes =
+      static_cast<size_t>(threads * (scratch_bytes_per_thread + call.workspace_bytes));
+  std::unique_ptr<std::byte, void (*)(void*)> scratch(
+      static_cast<std::byte*>(std::aligned_alloc(64, bytes)), std::free);
   std::memset(scratch.get(), 0x7f, bytes);
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
@@ -79,19 +84,21 @@ KernelCall map(std::vector<BodyStep> steps, int inputs) {
 // Softmax of q k times v over [batch, length, heads, memory]; the values are
 // q, k, v, bias | row maxima, mixed | scores, shifted, sums, weights.
 std::vector<TiledPart> attention() {
-  return {{product('d', 1), {0, 1}, {6}},
-          {map({{Scalar::add, DType::f32, 0, 1}}, 2), {6, 3}, {7}},
-          {reduce("max", 1), {7}, {4}},
-          {map({{Scalar::subtract, DType::f32, 0, 1}, {Scalar::exp, DType::f32, 2}}, 2), {7, 4}, {6}},
-          {reduce("sum", 4), {6}, {8}},
-          {map({{Scalar::divide, DType::f32, 0, 1}}, 2), {6, 8}, {9}},
-          {product('m', 4), {9, 2}, {5}}};
+  return {
+      {product('d', 1), {0, 1}, {6}},
+      {map({{Scalar::add, DType::f32, 0, 1}}, 2), {6, 3}, {7}},
+      {reduce("max", 1), {7}, {4}},
+      {map({{Scalar::subtract, DType::f32, 0, 1}, {Scalar::exp, DType::f32, 2}}, 2), {7, 4}, {6}},
+      {reduce("sum", 4), {6}, {8}},
+      {map({{Scalar::divide, DType::f32, 0, 1}}, 2), {6, 8}, {9}},
+      {product('m', 4), {9, 2}, {5}}};
 }
 
 void check(Isa isa, int threads, int64_t rows) {
   const std::map<char, int64_t> sizes = {{'b', 2}, {'l', 12}, {'h', 3}, {'m', 20}, {'d', 7}};
   std::vector<Array> whole;
-  for (const char* dims : {"blhd", "bmhd", "bmhd", "lm", "blh", "blhd", "blhm", "blhm", "blh", "blhm"})
+  for (const char* dims :
+       {"blhd", "bmhd", "bmhd", "lm", "blh", "blhd", "blhm", "blhm", "blh", "blhm"})
     whole.push_back(array(sizes, dims));
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
@@ -131,7 +138,8 @@ void check(Isa isa, int threads, int64_t rows) {
   }
   run(call, picked(tiled, inputs), picked(tiled, results), isa, threads);
   for (size_t i = 4; i < 6; ++i)
-    REQUIRE(std::memcmp(whole[i].values.data(), tiled[i].values.data(), 4 * whole[i].values.size()) == 0);
+    REQUIRE(std::memcmp(whole[i].values.data(), tiled[i].values.data(),
+                        4 * whole[i].values.size()) == 0);
 }
 
 }  // namespace

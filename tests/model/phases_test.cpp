@@ -92,12 +92,13 @@ TEST_CASE("frozen parameters have neither gradients nor updates") {
   Built b = build_file("digits_mlp.yaml", {"train.freeze=[b*]"});
   std::optional<Graph> g = accumulate_graph(b.spec, b.sources, b.numerics, b.diagnostics);
   REQUIRE(g);
-  CHECK(names(g->outputs) == Names{"driver:loss_sum", "driver:loss_count", "gradient:w1", "gradient:w2"});
+  CHECK(names(g->outputs) ==
+        Names{"driver:loss_sum", "driver:loss_count", "gradient:w1", "gradient:w2"});
   Graph update = update_graph(*g, *b.spec.train, b.numerics);
   CHECK(names(update.outputs) == Names{"state:w1/m", "state:w1/v", "parameter:w1", "state:w2/m",
                                        "state:w2/v", "parameter:w2"});
-  CHECK(names(update.inputs) ==
-        Names{"driver:loss_count", "driver:lr", "driver:one_minus_beta1_t", "driver:sqrt_one_minus_beta2_t"});
+  CHECK(names(update.inputs) == Names{"driver:loss_count", "driver:lr", "driver:one_minus_beta1_t",
+                                      "driver:sqrt_one_minus_beta2_t"});
 }
 
 TEST_CASE("a parameter that the loss does not depend on is an error at its declaration") {
@@ -149,9 +150,10 @@ train: {steps: 1, optimizer: {sgd: {learning_rate: 0.1}}, microbatches: )" +
   CHECK(accumulate_graph(whole.spec, whole.sources, whole.numerics, whole.diagnostics));
   CHECK_FALSE(accumulate_graph(cut.spec, cut.sources, cut.numerics, cut.diagnostics));
   REQUIRE(cut.found() == Names{"train.batch-parameter 8:5", "train.batch-parameter 7:5"});
-  CHECK(cut.diagnostics.all()[1].message ==
-        "'batch' of parameter 'w' depends on the size of the batch, of which each of 2 microbatches "
-        "has a part");
+  CHECK(
+      cut.diagnostics.all()[1].message ==
+      "'batch' of parameter 'w' depends on the size of the batch, of which each of 2 microbatches "
+      "has a part");
 }
 
 TEST_CASE("eval counts the entries of an output that equal the input of its name") {

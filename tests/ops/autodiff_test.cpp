@@ -9,13 +9,17 @@ using Dims = std::vector<DimId>;
 
 namespace {
 
-NodeId total(Building& t, NodeId x) { return t.b.reduce_sum(x, t.b.shape(x).dims); }
+NodeId total(Building& t, NodeId x) {
+  return t.b.reduce_sum(x, t.b.shape(x).dims);
+}
 
 NodeId gradient(Building& t, NodeId sum, NodeId x) {
   return differentiate(t.b, sum, std::vector<NodeId>{x})[0];
 }
 
-std::string_view op(const Building& t, NodeId x) { return t.g[x].op->name; }
+std::string_view op(const Building& t, NodeId x) {
+  return t.g[x].op->name;
+}
 
 // q, k and v of one x, each x.w over d; their sum of products is differentiated with respect to x.
 struct Projections : Building {

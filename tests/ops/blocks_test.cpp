@@ -21,12 +21,12 @@ Counts sum(Counts sizes, Counts fixed = {}, int64_t usual = 8) {
 }  // namespace
 
 TEST_CASE("a product cuts its outermost dim into 8 blocks or more") {
-  CHECK(product({512}) == Counts{8});        // leaf 64
-  CHECK(product({2048}) == Counts{8});       // leaf 256
-  CHECK(product({2049 * 8}) == Counts{8});   // wants 128 blocks, 8 is all that divides
-  CHECK(product({4096}) == Counts{16});      // leaf 256
-  CHECK(product({65536}) == Counts{256});    // leaf 256
-  CHECK(product({12288}) == Counts{64});     // leaf 192: 32 blocks would leave 384
+  CHECK(product({512}) == Counts{8});       // leaf 64
+  CHECK(product({2048}) == Counts{8});      // leaf 256
+  CHECK(product({2049 * 8}) == Counts{8});  // wants 128 blocks, 8 is all that divides
+  CHECK(product({4096}) == Counts{16});     // leaf 256
+  CHECK(product({65536}) == Counts{256});   // leaf 256
+  CHECK(product({12288}) == Counts{64});    // leaf 192: 32 blocks would leave 384
 }
 
 TEST_CASE("a product's leaf has 32 terms or more") {
@@ -48,21 +48,21 @@ TEST_CASE("a product's block count divides the dim") {
 }
 
 TEST_CASE("the leaf is over all summed dims") {
-  CHECK(product({16, 128}) == Counts{8, 1});    // batch x length: leaf 256
-  CHECK(product({16, 256}) == Counts{16, 1});   // leaf 256
-  CHECK(product({12, 64}) == Counts{4, 1});     // 12 heads have 4 blocks: leaf 192
-  CHECK(product({12, 5}) == Counts{1, 1});      // 60 terms: two blocks would leave 30
-  CHECK(product({12, 6}) == Counts{2, 1});      // 72 terms: leaf 36
-  CHECK(product({4, 32}) == Counts{4, 1});      // leaf 32
+  CHECK(product({16, 128}) == Counts{8, 1});   // batch x length: leaf 256
+  CHECK(product({16, 256}) == Counts{16, 1});  // leaf 256
+  CHECK(product({12, 64}) == Counts{4, 1});    // 12 heads have 4 blocks: leaf 192
+  CHECK(product({12, 5}) == Counts{1, 1});     // 60 terms: two blocks would leave 30
+  CHECK(product({12, 6}) == Counts{2, 1});     // 72 terms: leaf 36
+  CHECK(product({4, 32}) == Counts{4, 1});     // leaf 32
 }
 
 TEST_CASE("the second dim is cut when the first is cut whole and the leaf is still long") {
-  CHECK(product({16, 1024}) == Counts{16, 4});    // leaf 1024 -> 256
-  CHECK(product({2, 512}) == Counts{2, 2});       // 1024 terms: leaf 512 -> 256
-  CHECK(product({1, 512}) == Counts{1, 2});       // a dim of size 1 is cut whole
+  CHECK(product({16, 1024}) == Counts{16, 4});  // leaf 1024 -> 256
+  CHECK(product({2, 512}) == Counts{2, 2});     // 1024 terms: leaf 512 -> 256
+  CHECK(product({1, 512}) == Counts{1, 2});     // a dim of size 1 is cut whole
   CHECK(product({1, 256}) == Counts{1, 1});
-  CHECK(product({3, 4096}) == Counts{1, 1});      // 3 is not cut at all, so not whole
-  CHECK(product({2, 515}) == Counts{2, 1});       // odd
+  CHECK(product({3, 4096}) == Counts{1, 1});        // 3 is not cut at all, so not whole
+  CHECK(product({2, 515}) == Counts{2, 1});         // odd
   CHECK(product({2, 2, 1024}) == Counts{2, 2, 1});  // never a third
   CHECK(product({8, 64, 64}) == Counts{8, 16, 1});
 }

@@ -103,7 +103,8 @@ TEST_CASE("mistakes are told with names and sizes, once") {
   says(t.b.add("add", {x, ids}),
        "add: the operands f32 [batch=16, vocab=10] and i32 [batch=16] differ in dtype");
   says(t.b.add("exp", {ids}), "exp: takes floating point operands, not i32");
-  says(t.b.add("einsum", {x, ids}), "einsum: operands must be floating point; one is i32 [batch=16]");
+  says(t.b.add("einsum", {x, ids}),
+       "einsum: operands must be floating point; one is i32 [batch=16]");
   says(t.b.add("einsum", {x, x}, {{{"to", Dims{other}}}}),
        "einsum: no operand has the dim 'other' of the result");
   says(t.b.add("rename", {x}, {{{"dims", DimPairs{{vocab, other}}}}}),
@@ -125,8 +126,7 @@ TEST_CASE("labels must fit the logits") {
   DimId batch = t.dim("batch", 16), vocab = t.dim("vocab", 10);
   NodeId logits = t.input("logits", {batch, vocab}), labels = t.input("labels", {}, DType::i32);
   CHECK(t.b.add("cross_entropy", {logits, labels}, {{{"over", vocab}}}).index == -1);
-  CHECK(t.message() ==
-        "cross_entropy: logits [batch=16, vocab=10] need labels [batch=16], not []");
+  CHECK(t.message() == "cross_entropy: logits [batch=16, vocab=10] need labels [batch=16], not []");
 }
 
 TEST_CASE("an op that changes nothing leaves no composite behind") {

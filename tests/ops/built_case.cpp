@@ -12,13 +12,19 @@ double draw(Kind kind, std::mt19937& random) {
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> range(0.5, 2);
   switch (kind) {
-    case Kind::real: return normal(random);
+    case Kind::real:
+      return normal(random);
     case Kind::positive:
-    case Kind::simplex: return range(random);
-    case Kind::ids: return static_cast<double>(random() % 3);
-    case Kind::labels: return static_cast<double>(random() % 4) - 1;
-    case Kind::truth: return static_cast<double>(random() % 2);
-    case Kind::scalar_id: return 1;
+    case Kind::simplex:
+      return range(random);
+    case Kind::ids:
+      return static_cast<double>(random() % 3);
+    case Kind::labels:
+      return static_cast<double>(random() % 4) - 1;
+    case Kind::truth:
+      return static_cast<double>(random() % 2);
+    case Kind::scalar_id:
+      return 1;
   }
   return 0;
 }

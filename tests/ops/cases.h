@@ -9,13 +9,13 @@
 namespace mtf::testing {
 
 enum class Kind : uint8_t {
-  real,      // a parameter, normal
-  positive,  // a parameter in [0.5, 2]
-  simplex,   // an input, positive rows that sum to 1 over the last dim
-  ids,       // an input, i32 in [0, 3)
-  labels,    // an input, i32 in [-1, 3): some are ignored
-  truth,     // an input, boolean
-  scalar_id, // an input, the i32 scalar 1
+  real,       // a parameter, normal
+  positive,   // a parameter in [0.5, 2]
+  simplex,    // an input, positive rows that sum to 1 over the last dim
+  ids,        // an input, i32 in [0, 3)
+  labels,     // an input, i32 in [-1, 3): some are ignored
+  truth,      // an input, boolean
+  scalar_id,  // an input, the i32 scalar 1
 };
 
 struct Operand {

@@ -27,9 +27,11 @@ TEST_CASE("softmax: a known row, and 0 where everything is masked") {
   DimId rows = t.dim("rows", 2), d = t.dim("d", 3);
   NodeId x = t.input("x", {rows, d});
   NodeId y = t.b.add("softmax", {x}, {{{"over", Dims{d}}}});
-  check_close(t.values(y, {{"x", {std::log(1.0), std::log(2.0), std::log(5.0), -infinity, -infinity,
-                                  -infinity}}}),
-              {0.125, 0.25, 0.625, 0, 0, 0});
+  check_close(
+      t.values(
+          y,
+          {{"x", {std::log(1.0), std::log(2.0), std::log(5.0), -infinity, -infinity, -infinity}}}),
+      {0.125, 0.25, 0.625, 0, 0, 0});
 }
 
 TEST_CASE("logsumexp and log_softmax do not overflow") {
@@ -71,9 +73,9 @@ TEST_CASE("cross_entropy averages over the labels that count") {
   NodeId other = t.b.add("cross_entropy", {x, labels}, {{{"over", v}, {"ignore", int64_t{0}}}});
   check_close(t.values(other, leaves), {std::log(4.0 / 3)});
   // Smoothing 0.2 gives the label 0.9 and the other class 0.1; z_loss adds 0.5 log(Z)^2.
-  NodeId smooth = t.b.add("cross_entropy", {x, labels},
-                          {{{"over", v}, {"ignore", int64_t{0}}, {"smoothing", 0.2},
-                            {"z_loss", 0.5}}});
+  NodeId smooth =
+      t.b.add("cross_entropy", {x, labels},
+              {{{"over", v}, {"ignore", int64_t{0}}, {"smoothing", 0.2}, {"z_loss", 0.5}}});
   check_close(t.values(smooth, leaves), {0.9 * std::log(4.0 / 3) + 0.1 * std::log(4.0) +
                                          0.5 * std::log(4.0) * std::log(4.0)});
 }
@@ -101,7 +103,8 @@ TEST_CASE("attention: plain loops say the same, masks included") {
   Building t;
   const int64_t rows = 3, keys = 3, key = 4;
   DimId length = t.dim("length", rows), memory = t.dim("memory", keys), d = t.dim("d", key);
-  NodeId q = t.input("q", {length, d}), k = t.input("k", {memory, d}), v = t.input("v", {memory, d});
+  NodeId q = t.input("q", {length, d}), k = t.input("k", {memory, d}),
+         v = t.input("v", {memory, d});
   std::map<std::string, std::vector<double>> leaves;
   for (const char* name : {"q", "k", "v"})
     for (int i = 0; i < 12; ++i)
@@ -109,7 +112,10 @@ TEST_CASE("attention: plain loops say the same, masks included") {
   for (bool causal : {false, true})
     for (int64_t window : {0, 2}) {
       NodeId y = t.b.add("attention", {q, k, v},
-                         {{{"rows", length}, {"over", memory}, {"key", d}, {"causal", causal},
+                         {{{"rows", length},
+                           {"over", memory},
+                           {"key", d},
+                           {"causal", causal},
                            {"window", window}}});
       std::vector<double> expected;
       for (int64_t r = 0; r < rows; ++r) {
@@ -136,9 +142,9 @@ TEST_CASE("a row of attention that sees nothing is 0") {
   Building t;
   DimId length = t.dim("length", 4), memory = t.dim("memory", 1), d = t.dim("d", 1);
   NodeId q = t.input("q", {length, d}), k = t.input("k", {memory, d});
-  NodeId y = t.b.add("attention", {q, k, k},
-                     {{{"rows", length}, {"over", memory}, {"key", d}, {"causal", true},
-                       {"window", int64_t{2}}}});
+  NodeId y = t.b.add(
+      "attention", {q, k, k},
+      {{{"rows", length}, {"over", memory}, {"key", d}, {"causal", true}, {"window", int64_t{2}}}});
   CHECK(t.values(y, {{"q", {1, 1, 1, 1}}, {"k", {5}}}) == std::vector<double>{5, 5, 0, 0});
 }
 

@@ -19,8 +19,8 @@ void check_gradient(Built& built, NodeId parameter, NodeId gradient) {
   REQUIRE(gradient.index >= 0);
   CHECK(built.graph[gradient].type.dtype == DType::f64);
   const std::vector<Tensor> values = interpret(built.graph, built.leaves);
-  const Tensor found = transposed(built.graph, values[static_cast<size_t>(gradient.index)],
-                                  node.type.shape.dims);
+  const Tensor found =
+      transposed(built.graph, values[static_cast<size_t>(gradient.index)], node.type.shape.dims);
   Tensor& x = built.leaves[*node.attrs.get<std::string>("name")];
   const size_t stride = x.data.size() > 24 ? x.data.size() / 12 : 1;  // some of a large tensor
   for (size_t i = 0; i < x.data.size(); i += stride) {

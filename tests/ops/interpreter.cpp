@@ -15,7 +15,8 @@ using Index = std::vector<int64_t>;  // by dim id
 
 class Interpreter {
  public:
-  Interpreter(const Graph& g, const std::map<std::string, Tensor>& leaves) : g_(g), leaves_(leaves) {}
+  Interpreter(const Graph& g, const std::map<std::string, Tensor>& leaves)
+      : g_(g), leaves_(leaves) {}
 
   std::vector<Tensor> run() {
     for (const Node& node : g_.nodes)
@@ -79,7 +80,8 @@ class Interpreter {
                                  : Tensor{node.type.shape.dims, input(node, 0).data};
     if (kernel == "map")
       return made_of(node, [&](const Index& index) { return map(node, index); });
-    if (kernel == "product" || kernel == "reduce" || kernel == "scatter_add" || kernel == "tree_sum")
+    if (kernel == "product" || kernel == "reduce" || kernel == "scatter_add" ||
+        kernel == "tree_sum")
       return reduced(node);
     if (kernel == "gather")
       return made_of(node, [&](Index index) {
@@ -123,57 +125,104 @@ class Interpreter {
     const double slope = std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * a * a);
     const double logistic = 1 / (1 + std::exp(-a));
     switch (op) {
-      case Scalar::copy: return a;
-      case Scalar::constant: return k;
-      case Scalar::add: return a + b;
-      case Scalar::subtract: return a - b;
-      case Scalar::multiply: return a * b;
-      case Scalar::divide: return a / b;
-      case Scalar::minimum: return std::min(a, b);
-      case Scalar::maximum: return std::max(a, b);
-      case Scalar::power: return std::pow(a, b);
-      case Scalar::remainder: return a - b * std::floor(a / b);
-      case Scalar::negative: return -a;
-      case Scalar::absolute: return std::abs(a);
-      case Scalar::exp: return std::exp(a);
-      case Scalar::expm1: return std::expm1(a);
-      case Scalar::log: return std::log(a);
-      case Scalar::log1p: return std::log1p(a);
-      case Scalar::sqrt: return std::sqrt(a);
-      case Scalar::rsqrt: return 1 / std::sqrt(a);
-      case Scalar::reciprocal: return 1 / a;
-      case Scalar::sin: return std::sin(a);
-      case Scalar::cos: return std::cos(a);
-      case Scalar::tanh: return std::tanh(a);
-      case Scalar::erf: return std::erf(a);
-      case Scalar::sigmoid: return logistic;
-      case Scalar::softplus: return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
-      case Scalar::sign: return (a > 0) - (a < 0);
-      case Scalar::floor: return std::floor(a);
-      case Scalar::ceil: return std::ceil(a);
-      case Scalar::relu: return std::max(a, 0.0);
-      case Scalar::gelu: return a * Phi;
-      case Scalar::gelu_gradient: return Phi + a * phi;
-      case Scalar::gelu_tanh: return 0.5 * a * (1 + std::tanh(inner));
+      case Scalar::copy:
+        return a;
+      case Scalar::constant:
+        return k;
+      case Scalar::add:
+        return a + b;
+      case Scalar::subtract:
+        return a - b;
+      case Scalar::multiply:
+        return a * b;
+      case Scalar::divide:
+        return a / b;
+      case Scalar::minimum:
+        return std::min(a, b);
+      case Scalar::maximum:
+        return std::max(a, b);
+      case Scalar::power:
+        return std::pow(a, b);
+      case Scalar::remainder:
+        return a - b * std::floor(a / b);
+      case Scalar::negative:
+        return -a;
+      case Scalar::absolute:
+        return std::abs(a);
+      case Scalar::exp:
+        return std::exp(a);
+      case Scalar::expm1:
+        return std::expm1(a);
+      case Scalar::log:
+        return std::log(a);
+      case Scalar::log1p:
+        return std::log1p(a);
+      case Scalar::sqrt:
+        return std::sqrt(a);
+      case Scalar::rsqrt:
+        return 1 / std::sqrt(a);
+      case Scalar::reciprocal:
+        return 1 / a;
+      case Scalar::sin:
+        return std::sin(a);
+      case Scalar::cos:
+        return std::cos(a);
+      case Scalar::tanh:
+        return std::tanh(a);
+      case Scalar::erf:
+        return std::erf(a);
+      case Scalar::sigmoid:
+        return logistic;
+      case Scalar::softplus:
+        return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
+      case Scalar::sign:
+        return (a > 0) - (a < 0);
+      case Scalar::floor:
+        return std::floor(a);
+      case Scalar::ceil:
+        return std::ceil(a);
+      case Scalar::relu:
+        return std::max(a, 0.0);
+      case Scalar::gelu:
+        return a * Phi;
+      case Scalar::gelu_gradient:
+        return Phi + a * phi;
+      case Scalar::gelu_tanh:
+        return 0.5 * a * (1 + std::tanh(inner));
       case Scalar::gelu_tanh_gradient: {
         const double t = std::tanh(inner);
         return 0.5 * (1 + t) + 0.5 * a * (1 - t * t) * slope;
       }
-      case Scalar::silu: return a * logistic;
-      case Scalar::silu_gradient: return logistic * (1 + a * (1 - logistic));
-      case Scalar::scale: return a * k;
-      case Scalar::offset: return a + k;
-      case Scalar::less: return a < b;
-      case Scalar::less_equal: return a <= b;
-      case Scalar::greater: return a > b;
-      case Scalar::greater_equal: return a >= b;
-      case Scalar::equal: return a == b;
-      case Scalar::not_equal: return a != b;
-      case Scalar::logical_and: return a != 0 && b != 0;
-      case Scalar::logical_or: return a != 0 || b != 0;
-      case Scalar::logical_not: return a == 0;
-      case Scalar::is_finite: return std::isfinite(a);
-      case Scalar::select: return a != 0 ? b : c;
+      case Scalar::silu:
+        return a * logistic;
+      case Scalar::silu_gradient:
+        return logistic * (1 + a * (1 - logistic));
+      case Scalar::scale:
+        return a * k;
+      case Scalar::offset:
+        return a + k;
+      case Scalar::less:
+        return a < b;
+      case Scalar::less_equal:
+        return a <= b;
+      case Scalar::greater:
+        return a > b;
+      case Scalar::greater_equal:
+        return a >= b;
+      case Scalar::equal:
+        return a == b;
+      case Scalar::not_equal:
+        return a != b;
+      case Scalar::logical_and:
+        return a != 0 && b != 0;
+      case Scalar::logical_or:
+        return a != 0 || b != 0;
+      case Scalar::logical_not:
+        return a == 0;
+      case Scalar::is_finite:
+        return std::isfinite(a);
+      case Scalar::select:
+        return a != 0 ? b : c;
     }
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -254,7 +303,8 @@ class Interpreter {
       auto part = [&](const char* which) {
         return static_cast<double>(hash(*node.attrs.get<std::string>("path") + which +
                                         std::to_string(offset(order, index))) %
-                                   1000003) / 1000003;
+                                   1000003) /
+               1000003;
       };
       if (node.op->kernel == "uniform") {
         const double low = node.attrs.get_or("low", 0.0), high = node.attrs.get_or("high", 1.0);
@@ -277,7 +327,8 @@ class Interpreter {
     if (kernel == "write_slice")
       return write_slice(node);
     const DimId over = *node.attrs.get<DimId>("over"), to = node.attrs.get_or("to", over);
-    int64_t from = node.attrs.get_or<int64_t>("start", 0) - node.attrs.get_or<int64_t>("before", 0) -
+    int64_t from = node.attrs.get_or<int64_t>("start", 0) -
+                   node.attrs.get_or<int64_t>("before", 0) -
                    node.attrs.get_or<int64_t>("offset", 0);
     if (kernel == "slice" && node.inputs.size() > 1)
       from += static_cast<int64_t>(input(node, 1).data[0]);

@@ -1,5 +1,5 @@
-// Whole plans as text, as `mtf plan` prints them, against tests/golden. MTF_UPDATE=1 rewrites the files;
-// the difference is then what there is to review.
+// Whole plans as text, as `mtf plan` prints them, against tests/golden. MTF_UPDATE=1 rewrites the
+// files; the difference is then what there is to review.
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
@@ -19,15 +19,21 @@ struct Golden {
   Job job = Job::train;
 };
 
-const std::vector<std::string> gpt3 = {"mesh.stage=1", "storage=null", "schedule=null", "budget=null"};
+const std::vector<std::string> gpt3 = {"mesh.stage=1", "storage=null", "schedule=null",
+                                       "budget=null"};
 
 const std::vector<Golden> goldens = {
-    {"two_layer", "specs/two_layer.yaml", {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"}, true},
+    {"two_layer",
+     "specs/two_layer.yaml",
+     {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"},
+     true},
     {"digits_mlp", "specs/digits_mlp.yaml", {}, true},
     {"lm_bytes", "specs/lm_bytes.yaml", {}},
     {"lm_bytes_sequence", "specs/lm_bytes.yaml", {"layout.length=model?"}},
     {"lm_bytes_infer", "specs/lm_bytes.yaml", {}, false, Job::infer},
-    {"lm_blocks", "specs/lm_blocks.yaml", {"mesh={model: 4}", "layout={heads: model, d_ff: model, vocab: model}"}},
+    {"lm_blocks",
+     "specs/lm_blocks.yaml",
+     {"mesh={model: 4}", "layout={heads: model, d_ff: model, vocab: model}"}},
     {"lm_paper_5b", "specs/lm_paper_5b.yaml", {"train.optimizer={adamw: {}}"}},
     {"gpt3_175b", "specs/gpt3_175b.yaml", gpt3},
 };

@@ -36,12 +36,14 @@ std::vector<Stay> arena_stays(const PlannedProgram& planned) {
   return stays;
 }
 
-std::vector<Range> dead_ranges(const std::vector<Stay>& stays, int instruction, int64_t arena_bytes) {
+std::vector<Range> dead_ranges(const std::vector<Stay>& stays, int instruction,
+                               int64_t arena_bytes) {
   std::vector<Range> live;
   for (const Stay& s : stays)
     if (s.made < instruction && instruction <= s.last)
       live.push_back({s.offset, s.bytes});
-  std::sort(live.begin(), live.end(), [](const Range& a, const Range& b) { return a.offset < b.offset; });
+  std::sort(live.begin(), live.end(),
+            [](const Range& a, const Range& b) { return a.offset < b.offset; });
   std::vector<Range> dead;
   int64_t end = 0;
   for (const Range& r : live) {

@@ -1,5 +1,5 @@
-// The memory plan of real programs: no two values that live at the same time share bytes, and little is
-// wasted.
+// The memory plan of real programs: no two values that live at the same time share bytes, and
+// little is wasted.
 #include <catch2/catch.hpp>
 
 #include "lifetimes.h"
@@ -22,11 +22,11 @@ const std::vector<Example> examples = {
     {"specs/lm_paper_5b.yaml", {"train.optimizer={adamw: {}}"}},
 };
 
-// May `later` begin in bytes that `earlier` ends in? Only as the result of the instruction that reads it
-// last, written in place.
+// May `later` begin in bytes that `earlier` ends in? Only as the result of the instruction that
+// reads it last, written in place.
 bool handed_over(const Program& p, const Stay& earlier, const Stay& later) {
-  if (earlier.last != later.made || earlier.made >= later.made || earlier.offset != later.offset || later.value.index < 0 ||
-      earlier.value.index < 0)
+  if (earlier.last != later.made || earlier.made >= later.made || earlier.offset != later.offset ||
+      later.value.index < 0 || earlier.value.index < 0)
     return false;
   const Instruction& i = p.code[static_cast<size_t>(later.made)];
   const auto* compute = std::get_if<Compute>(&i.action);
@@ -39,14 +39,17 @@ int overlaps(const PlannedProgram& planned) {
   int found = 0;
   for (size_t a = 0; a < stays.size(); ++a)
     for (size_t b = a + 1; b < stays.size(); ++b) {
-      const bool bytes = stays[a].offset < stays[b].offset + stays[b].bytes && stays[b].offset < stays[a].offset + stays[a].bytes;
+      const bool bytes = stays[a].offset < stays[b].offset + stays[b].bytes &&
+                         stays[b].offset < stays[a].offset + stays[a].bytes;
       const bool time = stays[a].made <= stays[b].last && stays[b].made <= stays[a].last;
       found += bytes && time && !handed_over(planned.program, stays[a], stays[b]);
     }
   return found;
 }
 
-int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+int64_t rounded(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 // The most bytes in use at once; bytes handed over in place count once.
 int64_t peak(const PlannedProgram& planned) {
@@ -58,8 +61,9 @@ int64_t peak(const PlannedProgram& planned) {
       if (s.made <= now && now <= s.last)
         bytes += rounded(s.bytes);
     for (const Stay& later : stays)
-      if (later.made == now && std::any_of(stays.begin(), stays.end(),
-                                           [&](const Stay& s) { return handed_over(planned.program, s, later); }))
+      if (later.made == now && std::any_of(stays.begin(), stays.end(), [&](const Stay& s) {
+            return handed_over(planned.program, s, later);
+          }))
         bytes -= rounded(later.bytes);
     most = std::max(most, bytes);
   }

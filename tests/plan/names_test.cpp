@@ -12,7 +12,8 @@ struct Fixture {
   Numerics numerics;
   Diagnostics diagnostics;
   Builder b{graph, numerics, diagnostics};
-  DimId i = graph.add_dim({"i", 4, "i", {}}), j = graph.add_dim({"j", 4, "j", {}}), k = graph.add_dim({"k", 4, "k", {}});
+  DimId i = graph.add_dim({"i", 4, "i", {}}), j = graph.add_dim({"j", 4, "j", {}}),
+        k = graph.add_dim({"k", 4, "k", {}});
 
   void output(NodeId node) { graph.outputs.push_back({"out", node}); }
 };

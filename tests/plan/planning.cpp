@@ -57,9 +57,10 @@ Planned plan_unfused(const std::string& path, const std::vector<std::string>& ov
   out.messages = errors(diagnostics);
   if (!model || !accumulate)
     return out;
-  const std::vector<std::pair<std::string, Graph>> phases = {{"init", init_graph(*model, spec, numerics)},
-                                                             {"accumulate", *accumulate},
-                                                             {"update", update_graph(*accumulate, *spec.train, numerics)}};
+  const std::vector<std::pair<std::string, Graph>> phases = {
+      {"init", init_graph(*model, spec, numerics)},
+      {"accumulate", *accumulate},
+      {"update", update_graph(*accumulate, *spec.train, numerics)}};
   Plan plan;
   plan.mesh = spec.mesh;
   plan.scratch_bytes = scratch_bytes_per_thread;
@@ -90,7 +91,9 @@ TextFile::TextFile(const std::string& text) {
   std::ofstream(path_) << text;
 }
 
-TextFile::~TextFile() { unlink(path_.c_str()); }
+TextFile::~TextFile() {
+  unlink(path_.c_str());
+}
 
 std::vector<std::string> collectives(const Program& p) {
   std::vector<std::string> out;

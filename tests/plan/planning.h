@@ -17,8 +17,10 @@ struct Planned {
 };
 
 // `overrides` as on the command line: "mesh={all: 4}". The spec is a path below the project.
-Planned plan_file(const std::string& path, const std::vector<std::string>& overrides, Job job = Job::train);
-Planned plan_text(const std::string& yaml, const std::vector<std::string>& overrides, Job job = Job::train);
+Planned plan_file(const std::string& path, const std::vector<std::string>& overrides,
+                  Job job = Job::train);
+Planned plan_text(const std::string& yaml, const std::vector<std::string>& overrides,
+                  Job job = Job::train);
 
 // The plan for training without fusion and packing, each node an instruction.
 Planned plan_unfused(const std::string& path, const std::vector<std::string>& overrides);

@@ -1,5 +1,6 @@
-// Published numbers: the table of the Mesh TensorFlow paper (Shazeer et al. 2018, section 4) with exact
-// bytes, its language models, sequence-split tensor parallelism (Korthikanti et al. 2022), and GPT-3.
+// Published numbers: the table of the Mesh TensorFlow paper (Shazeer et al. 2018, section 4) with
+// exact bytes, its language models, sequence-split tensor parallelism (Korthikanti et al. 2022),
+// and GPT-3.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
@@ -13,7 +14,8 @@
 namespace mtf {
 namespace {
 
-using Sent = std::map<std::string, int64_t>;  // "axes scope phase" -> bytes of one device in one step
+using Sent =
+    std::map<std::string, int64_t>;  // "axes scope phase" -> bytes of one device in one step
 
 std::string phase_name(Phase phase) {
   return phase == Phase::forward ? "forward" : phase == Phase::backward ? "backward" : "update";
@@ -41,12 +43,14 @@ Sent all_reduced(const Plan& plan) {
       std::string axes;
       for (AxisId a : axes_of(instruction.action))
         axes += plan.mesh.axes[static_cast<size_t>(a.index)].name + " ";
-      sent[axes + instruction.origin.scope + " " + phase_name(instruction.phase)] += p.traffic[i].bytes;
+      sent[axes + instruction.origin.scope + " " + phase_name(instruction.phase)] +=
+          p.traffic[i].bytes;
     }
   return sent;
 }
 
-// An all-reduce of n bytes over p ranks: halving and doubling, or plain doubling of small ones and pairs.
+// An all-reduce of n bytes over p ranks: halving and doubling, or plain doubling of small ones and
+// pairs.
 int64_t all_reduce_bytes(int64_t n, int p) {
   const int64_t steps = p == 2 ? 1 : 2;
   return p == 2 || n < (32 << 10) ? n * steps : 2 * n * (p - 1) / p;
@@ -63,31 +67,36 @@ TEST_CASE("two layers in the six layouts of the paper send its table, to the byt
   const int64_t b = 1024, io = 512, hidden = 4096, f32 = 4;
   CHECK(two_layer("{one: 1}", "{}") == Sent{});
   // batch: the gradients of w, v and the bias.
-  CHECK(two_layer("{all: 4}", "{batch: all}") == Sent{{"all h backward", all_reduce_bytes(io * hidden * f32, 4)},
-                                                      {"all y backward", all_reduce_bytes(io * hidden * f32, 4)},
-                                                      {"all hb backward", all_reduce_bytes(hidden * f32, 4)}});
+  CHECK(two_layer("{all: 4}", "{batch: all}") ==
+        Sent{{"all h backward", all_reduce_bytes(io * hidden * f32, 4)},
+             {"all y backward", all_reduce_bytes(io * hidden * f32, 4)},
+             {"all hb backward", all_reduce_bytes(hidden * f32, 4)}});
   // hidden: y; the gradient of x is not wanted, x being data.
-  CHECK(two_layer("{all: 4}", "{hidden: all}") == Sent{{"all y forward", all_reduce_bytes(b * io * f32, 4)}});
-  // batch in r rows, hidden in c columns: y over columns, gradients over rows, each a share of the rest.
+  CHECK(two_layer("{all: 4}", "{hidden: all}") ==
+        Sent{{"all y forward", all_reduce_bytes(b * io * f32, 4)}});
+  // batch in r rows, hidden in c columns: y over columns, gradients over rows, each a share of the
+  // rest.
   const int r = 2, c = 2, p = 2;
   CHECK(two_layer("{rows: 2, cols: 2}", "{batch: rows, hidden: cols}") ==
         Sent{{"cols y forward", all_reduce_bytes(b / r * io * f32, c)},
              {"rows h backward", all_reduce_bytes(io * hidden / c * f32, r)},
              {"rows y backward", all_reduce_bytes(io * hidden / c * f32, r)},
              {"rows hb backward", all_reduce_bytes(hidden / c * f32, r)}});
-  // io in rows, hidden in columns: h and its gradient over rows, y over columns, no gradient of a weight.
+  // io in rows, hidden in columns: h and its gradient over rows, y over columns, no gradient of a
+  // weight.
   CHECK(two_layer("{rows: 2, cols: 2}", "{io: rows, hidden: cols}") ==
         Sent{{"rows h forward", all_reduce_bytes(b * hidden / c * f32, r)},
              {"rows y backward", all_reduce_bytes(b * hidden / c * f32, r)},
              {"cols y forward", all_reduce_bytes(b * io / r * f32, c)}});
-  // The same with the batch in p planes: gradients of weights over planes. v's and the bias's go together.
+  // The same with the batch in p planes: gradients of weights over planes. v's and the bias's go
+  // together.
   CHECK(two_layer("{planes: 2, rows: 2, cols: 2}", "{batch: planes, io: rows, hidden: cols}") ==
         Sent{{"rows h forward", all_reduce_bytes(b / p * hidden / c * f32, r)},
              {"rows y backward", all_reduce_bytes(b / p * hidden / c * f32, r)},
              {"cols y forward", all_reduce_bytes(b / p * io / r * f32, c)},
              {"planes h backward", all_reduce_bytes(io / r * hidden / c * f32, p)},
-             {"planes y backward",
-              all_reduce_bytes(io / r * hidden / c * f32, p) + all_reduce_bytes(hidden / c * f32, p)}});
+             {"planes y backward", all_reduce_bytes(io / r * hidden / c * f32, p) +
+                                       all_reduce_bytes(hidden / c * f32, p)}});
 }
 
 int64_t parameters(const Plan& plan) {
@@ -103,13 +112,14 @@ int64_t parameters(const Plan& plan) {
 }
 
 TEST_CASE("the seven language models of the paper have its parameter counts") {
-  const std::vector<std::pair<int64_t, double>> table = {{4, 0.143}, {8, 0.218}, {16, 0.369}, {32, 0.671},
-                                                         {64, 1.275}, {128, 2.483}, {256, 4.899}};
+  const std::vector<std::pair<int64_t, double>> table = {
+      {4, 0.143}, {8, 0.218}, {16, 0.369}, {32, 0.671}, {64, 1.275}, {128, 2.483}, {256, 4.899}};
   for (const auto& [heads, billions] : table) {
     const int64_t d = 1024, d_ff = 1024 * heads, layers = 6;
     const Planned planned =
-        plan_file("specs/lm_paper_5b.yaml", {"train.optimizer={adamw: {}}", fmt::format("dims.heads={}", heads),
-                                             fmt::format("dims.d_ff={}", d_ff), "mesh={rows: 32, cols: 4}"});
+        plan_file("specs/lm_paper_5b.yaml",
+                  {"train.optimizer={adamw: {}}", fmt::format("dims.heads={}", heads),
+                   fmt::format("dims.d_ff={}", d_ff), "mesh={rows: 32, cols: 4}"});
     INFO(heads << " heads: " << planned.messages);
     REQUIRE(planned.plan);
     const int64_t products = layers * (2 * d * d_ff + 4 * d * heads * 256) + 2 * 32768 * d;
@@ -122,7 +132,8 @@ TEST_CASE("the seven language models of the paper have its parameter counts") {
 
 // ---- GPT-3 -------------------------------------------------------------------------------------
 
-const std::vector<std::string> gpt3_now = {"mesh.stage=1", "storage=null", "schedule=null", "budget=null"};
+const std::vector<std::string> gpt3_now = {"mesh.stage=1", "storage=null", "schedule=null",
+                                           "budget=null"};
 
 int64_t resident_kib() {
   std::ifstream status("/proc/self/status");
@@ -143,8 +154,8 @@ TEST_CASE("GPT-3 is planned in seconds and in little memory, and has 175 billion
   const int64_t d = 12288, layers = 96, vocab = 51200, length = 2048;
   // Per layer 12 d^2 weights, biases of the products (9 d), scales and shifts of two norms (4 d).
   CHECK(parameters(*planned.plan) == layers * (12 * d * d + 13 * d) + (vocab + length) * d + 2 * d);
-  // f32 masters, gradients (one block of the batch on each of 8 devices) and 8 bytes of Adam's state.
-  // The axis divides everything but norms and the biases of what is added to the residual.
+  // f32 masters, gradients (one block of the batch on each of 8 devices) and 8 bytes of Adam's
+  // state. The axis divides everything but norms and the biases of what is added to the residual.
   const int64_t whole = layers * (4 * d + 2 * d) + 2 * d;
   const int64_t on_device = (parameters(*planned.plan) - whole) / 8 + whole;
   CHECK(planned.plan->resident.bytes_of(Storage::parameter) == 4 * on_device);
@@ -171,7 +182,8 @@ std::map<std::string, int64_t> forward_bytes(const Plan& plan, const std::string
 }
 
 TEST_CASE("splitting the sequence leaves the bytes of tensor parallelism's forward as they are") {
-  const std::vector<std::string> f32 = {"numerics={compute: f32}", "dims.layers=4", "mesh={model: 8}"};
+  const std::vector<std::string> f32 = {"numerics={compute: f32}", "dims.layers=4",
+                                        "mesh={model: 8}"};
   std::vector<std::string> tensor = f32, sequence = f32;
   tensor.push_back("layout={heads: model, d_ff: model, vocab: model}");
   sequence.push_back("layout={heads: model, d_ff: model, vocab: model, length: 'model?'}");
@@ -186,7 +198,8 @@ TEST_CASE("splitting the sequence leaves the bytes of tensor parallelism's forwa
   REQUIRE(split.plan);
   // An all-reduce after attention and after the feed-forward, of batch 3 * length * d_model.
   const int64_t n = int64_t{3} * 2048 * 12288 * 4;
-  const auto reduced = forward_bytes(*plain.plan, "model"), scattered = forward_bytes(*split.plan, "model");
+  const auto reduced = forward_bytes(*plain.plan, "model"),
+             scattered = forward_bytes(*split.plan, "model");
   CHECK(reduced == std::map<std::string, int64_t>{{"all_reduce", 4 * 2 * (2 * n * 7 / 8)}});
   CHECK(scattered == std::map<std::string, int64_t>{{"all_gather", 4 * 2 * (n * 7 / 8)},
                                                     {"reduce_scatter", 4 * 2 * (n * 7 / 8)}});

@@ -1,4 +1,5 @@
-// Conversions: the cheapest path in each case of the table, and every path carried out on real numbers.
+// Conversions: the cheapest path in each case of the table, and every path carried out on real
+// numbers.
 #include <catch2/catch.hpp>
 
 #include <map>
@@ -66,15 +67,18 @@ TEST_CASE("a sum is scattered, never all-reduced and sliced") {
   // Axes of one dim, minor first in the sum, end as the dim's axes major first.
   CHECK(path(p, matrix, {{{}, {}}, {y, x}}, {{{x, y}, {}}, {}}) == "reduce_scatter i [y, x]");
   // y is summed first: x may be scattered only after that.
-  CHECK(path(p, matrix, {{{}, {}}, {y, x}}, {{{x}, {}}, {}}) == "all_reduce [y], reduce_scatter i [x]");
-  CHECK(path(p, matrix, {{{}, {}}, {y, x}}, {{{}, {y}}, {}}) == "reduce_scatter j [y], all_reduce [x]");
+  CHECK(path(p, matrix, {{{}, {}}, {y, x}}, {{{x}, {}}, {}}) ==
+        "all_reduce [y], reduce_scatter i [x]");
+  CHECK(path(p, matrix, {{{}, {}}, {y, x}}, {{{}, {y}}, {}}) ==
+        "reduce_scatter j [y], all_reduce [x]");
 }
 
 TEST_CASE("only the most minor axis of a dim moves first") {
   const Program p = program_on({{"x", 2}, {"y", 4}}, {8, 16});
   CHECK(path(p, matrix, {{{x, y}, {}}, {}}, {{{x}, {}}, {}}) == "all_gather i [y]");
   CHECK(path(p, matrix, {{{x, y}, {}}, {}}, {{{x}, {y}}, {}}) == "all_to_all i to j [y]");
-  CHECK(path(p, matrix, {{{x, y}, {}}, {}}, {{{y}, {}}, {}}) == "all_gather i [y], all_gather i [x], slice i [y]");
+  CHECK(path(p, matrix, {{{x, y}, {}}, {}}, {{{y}, {}}, {}}) ==
+        "all_gather i [y], all_gather i [x], slice i [y]");
 }
 
 TEST_CASE("slices come before what moves bytes") {
@@ -85,13 +89,15 @@ TEST_CASE("slices come before what moves bytes") {
 
 TEST_CASE("a maximum is all-reduced whatever comes after") {
   const Program p = program_on({{"x", 2}}, {8, 16});
-  const std::vector<Action> steps = conversion(p, matrix, Reduction::max, {{{}, {}}, {x}}, {{{x}, {}}, {}});
+  const std::vector<Action> steps =
+      conversion(p, matrix, Reduction::max, {{{}, {}}, {x}}, {{{x}, {}}, {}});
   REQUIRE(steps.size() == 2);
   CHECK(text(p, steps[0]) == "all_reduce [x]");
   CHECK(text(p, steps[1]) == "slice i [x]");
 }
 
-// ---- carried out ---------------------------------------------------------------------------------
+// ---- carried out
+// ---------------------------------------------------------------------------------
 
 // One value on all ranks, row-major in the dims of its type.
 struct Shards {
@@ -103,7 +109,8 @@ class Simulation {
   Simulation(const Program& p, const Type& type) : p_(p), type_(type), ranks_(p.mesh.ranks()) {}
 
   // The shards of `whole` in a layout; over partial axes the first rank holds what the others lack.
-  Shards scatter(const std::vector<int64_t>& whole, const Layout& layout, std::mt19937& random) const {
+  Shards scatter(const std::vector<int64_t>& whole, const Layout& layout,
+                 std::mt19937& random) const {
     Shards s;
     const std::vector<int64_t> size = local_sizes(p_, type_.shape, layout);
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -122,7 +129,8 @@ class Simulation {
     return s;
   }
 
-  std::vector<int64_t> part(const std::vector<int64_t>& whole, const Layout& layout, int rank) const {
+  std::vector<int64_t> part(const std::vector<int64_t>& whole, const Layout& layout,
+                            int rank) const {
     Value v{"", type_, layout, local_sizes(p_, type_.shape, layout), Storage::temporary, {}};
     const View view = view_of(p_, v, rank);
     std::vector<int64_t> out;
@@ -177,8 +185,8 @@ class Simulation {
   }
 
   // Piece r of p of a shard along a dim.
-  std::vector<int64_t> piece(const std::vector<int64_t>& size, const std::vector<int64_t>& data, size_t d, int64_t p,
-                             int64_t r) const {
+  std::vector<int64_t> piece(const std::vector<int64_t>& size, const std::vector<int64_t>& data,
+                             size_t d, int64_t p, int64_t r) const {
     std::vector<int64_t> out;
     size_t n = 0;
     each(size, [&](const std::vector<int64_t>& index) {
@@ -189,7 +197,8 @@ class Simulation {
     return out;
   }
 
-  std::vector<int64_t> joined(const std::vector<std::vector<int64_t>>& pieces, std::vector<int64_t> size, size_t d,
+  std::vector<int64_t> joined(const std::vector<std::vector<int64_t>>& pieces,
+                              std::vector<int64_t> size, size_t d,
                               std::vector<int64_t>& whole_size) const {
     whole_size = size;
     whole_size[d] *= static_cast<int64_t>(pieces.size());
@@ -202,7 +211,9 @@ class Simulation {
     return out;
   }
 
-  void act(const Compute&, const Shards&, Shards&, int) const { FAIL("a conversion computes nothing"); }
+  void act(const Compute&, const Shards&, Shards&, int) const {
+    FAIL("a conversion computes nothing");
+  }
   void act(const Shift&, const Shards&, Shards&, int) const { FAIL("a conversion shifts nothing"); }
 
   void act(const AllReduce& a, const Shards& from, Shards& to, int rank) const {
@@ -223,9 +234,11 @@ class Simulation {
     cut(s.dim, {s.over}, from.size[at(rank)], to, rank);
   }
 
-  void cut(DimId dim, const AxisList& axes, const std::vector<int64_t>& size, Shards& to, int rank) const {
+  void cut(DimId dim, const AxisList& axes, const std::vector<int64_t>& size, Shards& to,
+           int rank) const {
     const int64_t p = p_.mesh.size(axes);
-    to.data[at(rank)] = piece(size, to.data[at(rank)], position(dim), p, p_.mesh.position(rank, axes));
+    to.data[at(rank)] =
+        piece(size, to.data[at(rank)], position(dim), p, p_.mesh.position(rank, axes));
     to.size[at(rank)][position(dim)] /= p;
   }
 
@@ -257,17 +270,21 @@ Layout random_layout(std::mt19937& random, size_t axes, size_t dims, const AxisL
   Layout layout{std::vector<AxisList>(dims), partial};
   AxisList order;
   for (size_t a = 0; a < axes; ++a)
-    order.insert(order.begin() + static_cast<int64_t>(random() % (a + 1)), AxisId{static_cast<int8_t>(a)});
+    order.insert(order.begin() + static_cast<int64_t>(random() % (a + 1)),
+                 AxisId{static_cast<int8_t>(a)});
   for (AxisId a : order)
-    if (const size_t d = random() % (dims + 1); d < dims && std::count(partial.begin(), partial.end(), a) == 0)
+    if (const size_t d = random() % (dims + 1);
+        d < dims && std::count(partial.begin(), partial.end(), a) == 0)
       layout.split[d].push_back(a);
   return layout;
 }
 
 TEST_CASE("conversions carried out on numbers give the slices of the whole") {
   std::mt19937 random(7);
-  for (const std::vector<Axis>& axes :
-       {std::vector<Axis>{{"x", 2}, {"y", 2}}, {{"x", 4}, {"y", 2}}, {{"x", 2}, {"y", 2}, {"z", 2}}, {{"x", 3}, {"y", 2}}}) {
+  for (const std::vector<Axis>& axes : {std::vector<Axis>{{"x", 2}, {"y", 2}},
+                                        {{"x", 4}, {"y", 2}},
+                                        {{"x", 2}, {"y", 2}, {"z", 2}},
+                                        {{"x", 3}, {"y", 2}}}) {
     const Program p = program_on(axes, {24, 12, 24});
     const Type type{{{i, j, k}}, DType::f32};
     const Simulation simulation(p, type);

@@ -60,17 +60,20 @@ TEST_CASE("attention is one instruction forward and one backward, and its scores
 }
 
 TEST_CASE("rows of a tile are halved until it fits in a near cache") {
-  const Planned planned = plan_file("specs/lm_bytes.yaml", {"mesh={one: 1}", "layout={}", "dims.length=1024"});
+  const Planned planned =
+      plan_file("specs/lm_bytes.yaml", {"mesh={one: 1}", "layout={}", "dims.length=1024"});
   REQUIRE(planned.plan);
   const Program& p = planned.plan->find("accumulate")->program;
   CHECK(tile_size(p, *tiled(p).front(), "length") == 128);  // 512 KiB of scores
 }
 
 TEST_CASE("split heads are tiled, split positions of the memory are not") {
-  const Planned heads = plan_file("specs/lm_bytes.yaml", {"mesh={model: 2}", "layout={heads: model}"});
+  const Planned heads =
+      plan_file("specs/lm_bytes.yaml", {"mesh={model: 2}", "layout={heads: model}"});
   REQUIRE(heads.plan);
   CHECK(tiled(heads.plan->find("accumulate")->program).size() == 8);
-  const Planned memory = plan_file("specs/lm_bytes.yaml", {"mesh={model: 2}", "layout={memory_length: model}"});
+  const Planned memory =
+      plan_file("specs/lm_bytes.yaml", {"mesh={model: 2}", "layout={memory_length: model}"});
   REQUIRE(memory.plan);
   CHECK(tiled(memory.plan->find("accumulate")->program).empty());
 }

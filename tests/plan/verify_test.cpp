@@ -28,7 +28,8 @@ bool stops(const Program& program) {
 }
 
 Program example() {
-  const Planned planned = plan_file("specs/two_layer.yaml", {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"});
+  const Planned planned = plan_file("specs/two_layer.yaml",
+                                    {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"});
   REQUIRE(planned.plan);
   return planned.plan->find("accumulate")->program;
 }
@@ -42,7 +43,9 @@ Instruction& first(Program& p) {
   return p.code[0];
 }
 
-TEST_CASE("a real program passes") { CHECK_FALSE(stops(example())); }
+TEST_CASE("a real program passes") {
+  CHECK_FALSE(stops(example()));
+}
 
 TEST_CASE("an operand read before it is made is found") {
   Program p = example();

@@ -19,8 +19,12 @@ LayoutRule rule(const std::string& dim, const AxisList& hard, const AxisList& so
   return r;
 }
 
-Dim dim(const std::string& name, int64_t size) { return {name, size, name, {}}; }
-Dim block(const std::string& of, int64_t size) { return {of + "#" + std::to_string(size), size, of, DimId{0}}; }
+Dim dim(const std::string& name, int64_t size) {
+  return {name, size, name, {}};
+}
+Dim block(const std::string& of, int64_t size) {
+  return {of + "#" + std::to_string(size), size, of, DimId{0}};
+}
 
 struct Walked {
   std::vector<AxisList> split;
@@ -67,7 +71,8 @@ TEST_CASE("a hard rule must divide the size") {
 }
 
 TEST_CASE("soft rules take what is left, after all hard ones, and never conflict") {
-  const std::vector<LayoutRule> rules = {rule("length", {}, {y}), rule("heads", {y}), rule("d", {}, {y, z})};
+  const std::vector<LayoutRule> rules = {rule("length", {}, {y}), rule("heads", {y}),
+                                         rule("d", {}, {y, z})};
   CHECK(walked({dim("length", 8), dim("heads", 8)}, rules).split == Splits{{}, {y}});
   CHECK(walked({dim("length", 8), dim("d", 12)}, rules).split == Splits{{y}, {z}});
   const Walked odd = walked({dim("length", 6), dim("d", 8)}, rules);
@@ -86,7 +91,8 @@ TEST_CASE("several axes of a dim are major to minor as written, whenever they we
   CHECK(indivisible.conflicts.size() == 1);
 }
 
-TEST_CASE("a block dim follows the rule of the dim it cuts and is silently whole where that cannot be") {
+TEST_CASE(
+    "a block dim follows the rule of the dim it cuts and is silently whole where that cannot be") {
   const std::vector<LayoutRule> rules = {rule("batch", {y})};
   CHECK(walked({block("batch", 8)}, rules).split == Splits{{y}});
   const Walked two = walked({block("batch", 2)}, rules);
@@ -97,7 +103,8 @@ TEST_CASE("a block dim follows the rule of the dim it cuts and is silently whole
 TEST_CASE("the last pattern that matches a tensor's path gives its rules") {
   LayoutRules rules;
   rules.rules = {rule("a", {x})};
-  rules.tensors = {{"layers[*]/w", {rule("b", {x})}}, {"layers[1]/*", {rule("c", {x})}}, {"**/v", {}}};
+  rules.tensors = {
+      {"layers[*]/w", {rule("b", {x})}}, {"layers[1]/*", {rule("c", {x})}}, {"**/v", {}}};
   CHECK(rules.for_tensor("table")[0].dim == "a");
   CHECK(rules.for_tensor("layers[0]/w")[0].dim == "b");
   CHECK(rules.for_tensor("layers[1]/w")[0].dim == "c");

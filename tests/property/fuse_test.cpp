@@ -1,4 +1,5 @@
-// Fusion and packing move no bit: the programs with one instruction a node train to the same numbers.
+// Fusion and packing move no bit: the programs with one instruction a node train to the same
+// numbers.
 #include <catch2/catch.hpp>
 
 #include "planning.h"
@@ -22,12 +23,14 @@ void check_fusion(const std::string& path, std::vector<std::string> sets) {
   REQUIRE(fused.plan);
   REQUIRE(unfused.plan);
   CHECK(instructions(*fused.plan) < instructions(*unfused.plan));
-  const Outcome a = train_plan(fused.spec, *fused.plan), b = train_plan(unfused.spec, *unfused.plan);
+  const Outcome a = train_plan(fused.spec, *fused.plan),
+                b = train_plan(unfused.spec, *unfused.plan);
   CHECK(difference(a, b) == "");
   CHECK(b.lies == "");
 }
 
-const std::vector<std::string> small_lm = {"train.steps=2", "dims.length=32", "dims.d_ff=256", "dims.layers=2"};
+const std::vector<std::string> small_lm = {"train.steps=2", "dims.length=32", "dims.d_ff=256",
+                                           "dims.layers=2"};
 
 std::vector<std::string> with(std::vector<std::string> sets, const std::vector<std::string>& more) {
   sets.insert(sets.end(), more.begin(), more.end());
@@ -36,13 +39,15 @@ std::vector<std::string> with(std::vector<std::string> sets, const std::vector<s
 
 TEST_CASE("fused equals unfused on one rank") {
   check_fusion("specs/lm_bytes.yaml", with(small_lm, {"mesh={one: 1}", "layout={}"}));
-  check_fusion("specs/lm_bytes.yaml", with(small_lm, {"mesh={one: 1}", "layout={}", "numerics={compute: bf16}"}));
+  check_fusion("specs/lm_bytes.yaml",
+               with(small_lm, {"mesh={one: 1}", "layout={}", "numerics={compute: bf16}"}));
   check_fusion("specs/digits_mlp.yaml", {"train.steps=3", "mesh={one: 1}", "layout={}"});
 }
 
 TEST_CASE("fused equals unfused in a layout that splits everything") {
   check_fusion("specs/lm_bytes.yaml", with(small_lm, {"layout.length=model?"}));
-  check_fusion("specs/lm_bytes.yaml", with(small_lm, {"train.microbatches=2", "train.accumulate=blocks"}));
+  check_fusion("specs/lm_bytes.yaml",
+               with(small_lm, {"train.microbatches=2", "train.accumulate=blocks"}));
 }
 
 TEST_CASE("fused equals unfused for random models") {

@@ -54,19 +54,27 @@ double get(const std::byte* from, size_t i) {
 
 void write(DType type, std::byte* to, size_t i, double value) {
   switch (type) {
-    case DType::f64: return put<double>(to, i, value);
-    case DType::f32: return put<float>(to, i, value);
-    case DType::i32: return put<int32_t>(to, i, value);
-    default: return put<uint8_t>(to, i, value);
+    case DType::f64:
+      return put<double>(to, i, value);
+    case DType::f32:
+      return put<float>(to, i, value);
+    case DType::i32:
+      return put<int32_t>(to, i, value);
+    default:
+      return put<uint8_t>(to, i, value);
   }
 }
 
 double read(DType type, const std::byte* from, size_t i) {
   switch (type) {
-    case DType::f64: return get<double>(from, i);
-    case DType::f32: return get<float>(from, i);
-    case DType::i32: return get<int32_t>(from, i);
-    default: return get<uint8_t>(from, i);
+    case DType::f64:
+      return get<double>(from, i);
+    case DType::f32:
+      return get<float>(from, i);
+    case DType::i32:
+      return get<int32_t>(from, i);
+    default:
+      return get<uint8_t>(from, i);
   }
 }
 
@@ -84,7 +92,9 @@ Tensors run(const Plan& plan, const Built& built) {
       const std::string name = b.name.starts_with("parameter:") ? b.name.substr(10) : b.name;
       const View v = view_of(p, p[b.value], c.rank());
       const Tensor leaf = transposed(built.graph, built.leaves.at(name), v.dims);
-      each_element(v, [&](size_t local, size_t global) { write(v.dtype, e.bytes(b.value).data(), local, leaf.data[global]); });
+      each_element(v, [&](size_t local, size_t global) {
+        write(v.dtype, e.bytes(b.value).data(), local, leaf.data[global]);
+      });
     }
     e.run();
     const std::lock_guard lock(mutex);
@@ -93,7 +103,9 @@ Tensors run(const Plan& plan, const Built& built) {
       Tensor& whole = out[b.name];
       whole.dims = v.dims;
       whole.data.resize(static_cast<size_t>(built.graph.elements({v.dims})));
-      each_element(v, [&](size_t local, size_t global) { whole.data[global] = read(v.dtype, e.bytes(b.value).data(), local); });
+      each_element(v, [&](size_t local, size_t global) {
+        whole.data[global] = read(v.dtype, e.bytes(b.value).data(), local);
+      });
     }
   });
   return out;
@@ -125,7 +137,8 @@ class OpCase {
       return;
     const std::vector<Tensor> expected = interpret(built_.graph, built_.leaves);
     for (const Named& output : built_.graph.outputs) {
-      const Tensor want = transposed(built_.graph, expected[static_cast<size_t>(output.node.index)], one_.at(output.name).dims);
+      const Tensor want = transposed(built_.graph, expected[static_cast<size_t>(output.node.index)],
+                                     one_.at(output.name).dims);
       const std::vector<double>& found = one_.at(output.name).data;
       REQUIRE(found.size() == want.data.size());
       for (size_t i = 0; i < found.size(); ++i) {
@@ -158,11 +171,13 @@ class OpCase {
     Mesh mesh;
     LayoutRules rules;
     for (const auto& [dim, ways] : splits) {
-      rules.rules.push_back({dim, {{AxisId{static_cast<int8_t>(mesh.axes.size())}, false, {}}}, {}});
+      rules.rules.push_back(
+          {dim, {{AxisId{static_cast<int8_t>(mesh.axes.size())}, false, {}}}, {}});
       mesh.axes.push_back({dim + "_axis", ways});
     }
     Diagnostics diagnostics;
-    const Plan plan = plan_phases({{"case", built_.graph, 1}}, mesh, rules, built_.numerics, diagnostics);
+    const Plan plan =
+        plan_phases({{"case", built_.graph, 1}}, mesh, rules, built_.numerics, diagnostics);
     if (diagnostics.has_errors())
       return std::nullopt;
     const Program& p = plan.programs[0].program;
@@ -184,7 +199,8 @@ class OpCase {
       INFO(name);
       const Tensor found = transposed(built_.graph, split->at(name), want.dims);
       if (exact)
-        CHECK(std::memcmp(found.data.data(), want.data.data(), want.data.size() * sizeof(double)) == 0);
+        CHECK(std::memcmp(found.data.data(), want.data.data(), want.data.size() * sizeof(double)) ==
+              0);
       else
         for (size_t i = 0; i < want.data.size(); ++i)
           CHECK(found.data[i] == Approx(want.data[i]).epsilon(1e-9).margin(1e-9));

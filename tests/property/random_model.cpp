@@ -1,5 +1,5 @@
-// Grows a model step by step: a list of values with their dims, and a step drawn from those that the
-// newest value allows. Sizes stay small, so that hundreds of models train in a minute.
+// Grows a model step by step: a list of values with their dims, and a step drawn from those that
+// the newest value allows. Sizes stay small, so that hundreds of models train in a minute.
 #include "random_model.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,9 @@ Names replaced(Names list, const std::string& from, const std::string& to) {
   return list;
 }
 
-std::string listed(const Names& names) { return fmt::format("[{}]", fmt::join(names, ", ")); }
+std::string listed(const Names& names) {
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
 
 class Grower {
  public:
@@ -123,8 +125,9 @@ class Grower {
         return p.name;
     const std::string name = "p" + std::to_string(parameters_.size());
     parameters_.push_back({name, dims});
-    params_ += init.empty() ? fmt::format("    {}: {}\n", name, listed(dims))
-                            : fmt::format("    {}: {{dims: {}, init: {}}}\n", name, listed(dims), init);
+    params_ += init.empty()
+                   ? fmt::format("    {}: {}\n", name, listed(dims))
+                   : fmt::format("    {}: {{dims: {}, init: {}}}\n", name, listed(dims), init);
     return name;
   }
 
@@ -134,7 +137,9 @@ class Grower {
     return name;
   }
 
-  void made(const std::string& body, Names dims) { values_.push_back({emit(body), std::move(dims)}); }
+  void made(const std::string& body, Names dims) {
+    values_.push_back({emit(body), std::move(dims)});
+  }
   // `body` has one {} for the operand's name.
   void apply(const std::string& before, const Tensor& x, const std::string& after, Names dims) {
     made(before + x.name + after, std::move(dims));
@@ -179,19 +184,23 @@ class Grower {
     }
   }
 
-  void input(const std::string& name, const Names& dims, const std::string& dtype, const std::string& data) {
-    inputs_ += fmt::format("    {}: {{dims: {}{}}}\n", name, listed(dims), dtype.empty() ? "" : ", dtype: " + dtype);
+  void input(const std::string& name, const Names& dims, const std::string& dtype,
+             const std::string& data) {
+    inputs_ += fmt::format("    {}: {{dims: {}{}}}\n", name, listed(dims),
+                           dtype.empty() ? "" : ", dtype: " + dtype);
     data_.push_back(name + ": " + data);
   }
 
   void step() {
     using Step = void (Grower::*)();
     static const std::vector<Step> kinds = {
-        &Grower::dense, &Grower::dense, &Grower::dense, &Grower::wide, &Grower::chain, &Grower::affine,
-        &Grower::affine, &Grower::activation, &Grower::activation, &Grower::norm, &Grower::norm,
-        &Grower::softmax, &Grower::residual, &Grower::residual, &Grower::attention, &Grower::attention,
-        &Grower::reshape, &Grower::transpose, &Grower::concat, &Grower::slice, &Grower::pad, &Grower::shift,
-        &Grower::reduce, &Grower::dropout, &Grower::cumsum};
+        &Grower::dense,      &Grower::dense,     &Grower::dense,     &Grower::wide,
+        &Grower::chain,      &Grower::affine,    &Grower::affine,    &Grower::activation,
+        &Grower::activation, &Grower::norm,      &Grower::norm,      &Grower::softmax,
+        &Grower::residual,   &Grower::residual,  &Grower::attention, &Grower::attention,
+        &Grower::reshape,    &Grower::transpose, &Grower::concat,    &Grower::slice,
+        &Grower::pad,        &Grower::shift,     &Grower::reduce,    &Grower::dropout,
+        &Grower::cumsum};
     (this->*random_.from(kinds))();
     if (elements(newest().dims) > 16384)
       shrink();
@@ -269,7 +278,8 @@ class Grower {
 
   void activation() {
     const Tensor x = newest();
-    apply(random_.from(Names{"gelu", "relu", "tanh", "sigmoid", "silu", "gelu_tanh"}) + ": ", x, "", x.dims);
+    apply(random_.from(Names{"gelu", "relu", "tanh", "sigmoid", "silu", "gelu_tanh"}) + ": ", x, "",
+          x.dims);
   }
 
   void norm() {
@@ -281,8 +291,10 @@ class Grower {
     if (random_.chance(60))
       apply("rms_norm: [", x, fmt::format(", {}], over: {}", scale, listed(over)), x.dims);
     else
-      apply("layer_norm: [", x,
-            fmt::format(", {}, {}], over: {}", scale, parameter(over, "{constant: 0}"), listed(over)), x.dims);
+      apply(
+          "layer_norm: [", x,
+          fmt::format(", {}, {}], over: {}", scale, parameter(over, "{constant: 0}"), listed(over)),
+          x.dims);
   }
 
   void softmax() {
@@ -296,7 +308,8 @@ class Grower {
     const Tensor x = newest();
     std::vector<Tensor> fit;
     for (const Tensor& v : values_)
-      if (v.name != x.name && std::all_of(v.dims.begin(), v.dims.end(), [&](auto& d) { return has(x.dims, d); }))
+      if (v.name != x.name &&
+          std::all_of(v.dims.begin(), v.dims.end(), [&](auto& d) { return has(x.dims, d); }))
         fit.push_back(v);
     if (fit.empty())
       return activation();
@@ -322,12 +335,13 @@ class Grower {
     const std::string q = emit(fmt::format("einsum: [{}, {}]", x.name, parameter(query)));
     Names memory;
     for (int i = 0; i < 2; ++i) {
-      const std::string here = emit(fmt::format("einsum: [{}, {}]", x.name, parameter({from, heads, key})));
+      const std::string here =
+          emit(fmt::format("einsum: [{}, {}]", x.name, parameter({from, heads, key})));
       memory.push_back(emit(fmt::format("rename: {}, dims: {{length: memory}}", here)));
     }
     const std::string mixed =
-        emit(fmt::format("attention: [{}, {}, {}], rows: length, over: memory, key: {}{}", q, memory[0], memory[1],
-                         key, random_.chance(60) ? ", causal: true" : ""));
+        emit(fmt::format("attention: [{}, {}, {}], rows: length, over: memory, key: {}{}", q,
+                         memory[0], memory[1], key, random_.chance(60) ? ", causal: true" : ""));
     Names back(query.begin() + 1, query.end());
     back.push_back(from);
     Names dims = without(x.dims, from);
@@ -356,7 +370,8 @@ class Grower {
     dims.erase(std::find(dims.begin(), dims.end(), from));
     dims.insert(dims.begin() + (std::find(x.dims.begin(), x.dims.end(), from) - x.dims.begin()),
                 {major_dim, minor_dim});
-    apply("reshape: ", x, fmt::format(", from: [{}], to: [{}, {}]", from, major_dim, minor_dim), dims);
+    apply("reshape: ", x, fmt::format(", from: [{}], to: [{}, {}]", from, major_dim, minor_dim),
+          dims);
   }
 
   void transpose() {
@@ -378,15 +393,18 @@ class Grower {
 
   void slice() {
     const Tensor x = newest();
-    const std::string over = without(inner(x), "length").empty() ? "length" : without(inner(x), "length").back();
+    const std::string over =
+        without(inner(x), "length").empty() ? "length" : without(inner(x), "length").back();
     const std::string to = new_dim(std::max<int64_t>(2, size(over) / 2));
     const int start = random_.below(static_cast<int>(size(over) - size(to)) + 1);
-    apply("slice: ", x, fmt::format(", over: {}, to: {}, start: {}", over, to, start), replaced(x.dims, over, to));
+    apply("slice: ", x, fmt::format(", over: {}, to: {}, start: {}", over, to, start),
+          replaced(x.dims, over, to));
   }
 
   void pad() {
     const Tensor x = newest();
-    const std::string over = without(inner(x), "length").empty() ? "length" : without(inner(x), "length").back();
+    const std::string over =
+        without(inner(x), "length").empty() ? "length" : without(inner(x), "length").back();
     const std::string to = new_dim(size(over) + 4);
     apply("pad: ", x, fmt::format(", over: {}, to: {}, before: {}", over, to, random_.below(5)),
           replaced(x.dims, over, to));
@@ -397,7 +415,9 @@ class Grower {
     const std::string over = random_.from(inner(x));
     const int offset = random_.from(std::vector<int>{1, -1, 2});
     apply("shift: ", x,
-          fmt::format(", over: {}, offset: {}{}", over, offset, random_.chance(40) ? ", wrap: true" : ""), x.dims);
+          fmt::format(", over: {}, offset: {}{}", over, offset,
+                      random_.chance(40) ? ", wrap: true" : ""),
+          x.dims);
   }
 
   void reduce() {
@@ -405,8 +425,8 @@ class Grower {
     if (inner(x).size() < 2)
       return activation();
     const std::string over = random_.from(inner(x));
-    apply(random_.from(Names{"reduce_mean: ", "reduce_max: ", "reduce_sum: ", "logsumexp: "}), x, ", over: " + over,
-          without(x.dims, over));
+    apply(random_.from(Names{"reduce_mean: ", "reduce_max: ", "reduce_sum: ", "logsumexp: "}), x,
+          ", over: " + over, without(x.dims, over));
   }
 
   void dropout() { apply("dropout: ", Tensor(newest()), ", rate: 0.2", Names(newest().dims)); }
@@ -422,9 +442,12 @@ class Grower {
     const std::string from = inner(x).back();
     const std::string hidden = other_dim(x.dims);
     blocks_ = fmt::format(
-        "  blocks:\n    residual:\n      takes: v\n      params: {{w1: [{0}, {1}], w2: [{1}, {0}], scale: {{dims: "
-        "[{0}], init: {{constant: 1}}}}}}\n      steps:\n        - normal: {{rms_norm: [v, scale], over: {0}}}\n"
-        "        - up: {{einsum: [normal, w1]}}\n        - active: {{gelu: up}}\n        - down: {{einsum: [active, "
+        "  blocks:\n    residual:\n      takes: v\n      params: {{w1: [{0}, {1}], w2: [{1}, {0}], "
+        "scale: {{dims: "
+        "[{0}], init: {{constant: 1}}}}}}\n      steps:\n        - normal: {{rms_norm: [v, scale], "
+        "over: {0}}}\n"
+        "        - up: {{einsum: [normal, w1]}}\n        - active: {{gelu: up}}\n        - down: "
+        "{{einsum: [active, "
         "w2]}}\n        - out: {{add: [v, down]}}\n      gives: out\n",
         from, hidden);
     apply(fmt::format("repeat: residual, times: {}, from: ", 2 + random_.below(2)), x, "", x.dims);
@@ -458,7 +481,9 @@ class Grower {
         blocks.push_back(fmt::format("{}: {}", d.name, n));
     }
     const int kind = random_.below(100);
-    std::string numerics = kind < 75 ? "compute: f32" : kind < 88 ? "compute: f64" : "compute: bf16";
+    std::string numerics = kind < 75   ? "compute: f32"
+                           : kind < 88 ? "compute: f64"
+                                       : "compute: bf16";
     if (cut)
       numerics += fmt::format(", blocks: {{{}}}", fmt::join(blocks, ", "));
     std::string train = fmt::format("steps: 3, seed: {}", 1 + random_.below(100));
@@ -468,15 +493,19 @@ class Grower {
     if (micro)
       train += random_.from(Names{", microbatches: 2", ", microbatches: 2, accumulate: blocks"});
     return fmt::format(
-        "mtf: 1\nname: random\ndims: {{{}}}\nmodel:\n  inputs:\n{}  params:\n{}{}  steps:\n{}  loss: loss\n"
+        "mtf: 1\nname: random\ndims: {{{}}}\nmodel:\n  inputs:\n{}  params:\n{}{}  steps:\n{}  "
+        "loss: loss\n"
         "data: {{synthetic: {{{}}}}}\nnumerics: {{{}}}\ntrain: {{{}}}\n",
-        fmt::join(sizes_text, ", "), inputs_, params_, blocks_, steps_, fmt::join(data_, ", "), numerics, train);
+        fmt::join(sizes_text, ", "), inputs_, params_, blocks_, steps_, fmt::join(data_, ", "),
+        numerics, train);
   }
 
   RandomLayout layout() {
-    static const std::vector<Names> meshes = {
-        {"{x: 2}", "x"}, {"{x: 4}", "x"}, {"{x: 2, y: 2}", "x", "y"}, {"{x: 4, y: 2}", "x", "y"},
-        {"{x: 2, y: 2, z: 2}", "x", "y", "z"}};
+    static const std::vector<Names> meshes = {{"{x: 2}", "x"},
+                                              {"{x: 4}", "x"},
+                                              {"{x: 2, y: 2}", "x", "y"},
+                                              {"{x: 4, y: 2}", "x", "y"},
+                                              {"{x: 2, y: 2, z: 2}", "x", "y", "z"}};
     const Names mesh = random_.from(meshes);
     Names axes(mesh.begin() + 1, mesh.end()), left;
     for (const DimSize& d : dims_)
@@ -484,7 +513,8 @@ class Grower {
     Names rules;
     if (axes.size() > 1 && random_.chance(20)) {  // several axes for one dim
       const std::string dim = random_.chance(60) ? "batch" : random_.from(left);
-      const Names two = random_.chance(50) ? Names{axes[0], axes[1]} : Names{axes[1], axes[0] + "?"};
+      const Names two =
+          random_.chance(50) ? Names{axes[0], axes[1]} : Names{axes[1], axes[0] + "?"};
       rules.push_back(fmt::format("{{{}: [{}, '{}']}}", dim, two[0], two[1]));
       left = without(left, dim);
       axes.erase(axes.begin(), axes.begin() + 2);
@@ -492,7 +522,8 @@ class Grower {
     for (const std::string& axis : axes) {
       const int count = 1 + random_.below(4);
       for (int i = 0; i < count && !left.empty(); ++i) {
-        const std::string dim = i == 0 && random_.chance(35) && has(left, "batch") ? "batch" : random_.from(left);
+        const std::string dim =
+            i == 0 && random_.chance(35) && has(left, "batch") ? "batch" : random_.from(left);
         left = without(left, dim);
         const bool hard = i == 0 ? random_.chance(70) : random_.chance(15);
         rules.push_back(fmt::format("{{{}: '{}{}'}}", dim, axis, hard ? "" : "?"));
@@ -501,13 +532,15 @@ class Grower {
     std::string text = listed(rules);
     if (!parameters_.empty() && random_.chance(25)) {  // one tensor rests elsewhere
       const Tensor p = random_.from(parameters_);
-      text = fmt::format("{{rules: {}, tensors: {{{}: [{{{}: '{}?'}}]}}}}", text, p.name, random_.from(p.dims), mesh[1]);
+      text = fmt::format("{{rules: {}, tensors: {{{}: [{{{}: '{}?'}}]}}}}", text, p.name,
+                         random_.from(p.dims), mesh[1]);
     }
     return {{"mesh=" + mesh[0], "layout=" + text}};
   }
 
   inline static const std::vector<int64_t> sizes = {4, 8, 8, 16, 16, 6, 12, 24, 32, 32, 60, 64};
-  inline static const Names optimizers = {"sgd: {learning_rate: 0.05}", "momentum: {learning_rate: 0.02}",
+  inline static const Names optimizers = {"sgd: {learning_rate: 0.05}",
+                                          "momentum: {learning_rate: 0.02}",
                                           "adamw: {learning_rate: 1.0e-3, weight_decay: 0.1}",
                                           "adam: {learning_rate: {peak: 1.0e-3, warmup: 2}}"};
 
@@ -523,6 +556,8 @@ class Grower {
 
 }  // namespace
 
-RandomModel random_model(uint64_t seed, int layouts) { return Grower(seed).grow(layouts); }
+RandomModel random_model(uint64_t seed, int layouts) {
+  return Grower(seed).grow(layouts);
+}
 
 }  // namespace mtf

@@ -1,5 +1,5 @@
-// Both laws on random models in random layouts. `MTF_SEED=17 laws_of_random_models [replay]` repeats
-// one model and prints it.
+// Both laws on random models in random layouts. `MTF_SEED=17 laws_of_random_models [replay]`
+// repeats one model and prints it.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct Counts {
   int exact = 0, inexact = 0, refused = 0;  // layouts
 };
 
-// Samples: every tenth model with two threads a rank, others on lesser instruction sets, half of them
-// with the free parts of memory poisoned.
+// Samples: every tenth model with two threads a rank, others on lesser instruction sets, half of
+// them with the free parts of memory poisoned.
 Machine machine_of(uint64_t seed) {
   Machine machine;
   machine.poison = seed % 2 == 0;
@@ -34,7 +34,8 @@ Machine machine_of(uint64_t seed) {
 }
 
 bool finite(const Outcome& o) {
-  return std::all_of(o.losses.begin(), o.losses.end(), [](double loss) { return std::isfinite(loss); });
+  return std::all_of(o.losses.begin(), o.losses.end(),
+                     [](double loss) { return std::isfinite(loss); });
 }
 
 // Layouts that are not exact still compute the same model, as long as it does not diverge.
@@ -91,10 +92,18 @@ void check_models(uint64_t first, uint64_t last) {
   CHECK(counts.inexact >= 10);
 }
 
-TEST_CASE("random models part 1", "[laws]") { check_models(0, 60); }
-TEST_CASE("random models part 2", "[laws]") { check_models(60, 120); }
-TEST_CASE("random models part 3", "[laws]") { check_models(120, 180); }
-TEST_CASE("random models part 4", "[laws]") { check_models(180, 240); }
+TEST_CASE("random models part 1", "[laws]") {
+  check_models(0, 60);
+}
+TEST_CASE("random models part 2", "[laws]") {
+  check_models(60, 120);
+}
+TEST_CASE("random models part 3", "[laws]") {
+  check_models(120, 180);
+}
+TEST_CASE("random models part 4", "[laws]") {
+  check_models(180, 240);
+}
 
 TEST_CASE("replay", "[.][replay]") {
   const char* seed = std::getenv("MTF_SEED");
@@ -103,7 +112,8 @@ TEST_CASE("replay", "[.][replay]") {
   const RandomModel model = random_model(std::strtoull(seed, nullptr, 10), 4);
   std::cout << model.yaml;
   for (const RandomLayout& layout : model.layouts)
-    std::cout << "  --set '" << layout.overrides[0] << "' --set '" << layout.overrides[1] << "'\n" << std::flush;
+    std::cout << "  --set '" << layout.overrides[0] << "' --set '" << layout.overrides[1] << "'\n"
+              << std::flush;
   check_model(std::strtoull(seed, nullptr, 10), counts);
 }
 

@@ -1,4 +1,5 @@
-// The two laws on the shipped specs: equal bits on every layout, and what the plan says is what runs.
+// The two laws on the shipped specs: equal bits on every layout, and what the plan says is what
+// runs.
 #include <catch2/catch.hpp>
 
 #include "training.h"
@@ -14,14 +15,16 @@ Sets with(Sets a, const Sets& b) {
 }
 
 // Trains `spec` on one rank and in every layout; all must be the same bits and as planned.
-void check_layouts(const std::string& spec, const Sets& always, const std::vector<Sets>& layouts, Machine machine = {}) {
+void check_layouts(const std::string& spec, const Sets& always, const std::vector<Sets>& layouts,
+                   Machine machine = {}) {
   const Outcome one = train_in_threads(spec, with(always, {"mesh={one: 1}", "layout={}"}));
   INFO(one.messages);
   REQUIRE(one.planned);
   CHECK(one.lies == "");
   for (const Sets& layout : layouts) {
     const Outcome split = train_in_threads(spec, with(always, layout), machine);
-    INFO(spec << " " << layout[0] << " " << (layout.size() > 1 ? layout[1] : "") << "\n" << split.messages);
+    INFO(spec << " " << layout[0] << " " << (layout.size() > 1 ? layout[1] : "") << "\n"
+              << split.messages);
     REQUIRE(split.planned);
     CHECK(split.exact_sums == split.sums);
     CHECK(split.lies == "");
@@ -30,12 +33,13 @@ void check_layouts(const std::string& spec, const Sets& always, const std::vecto
 }
 
 TEST_CASE("two_layer.yaml is the same bits in the six layouts of the paper") {
-  check_layouts("specs/two_layer.yaml", {"train.steps=3", "dims.batch=128", "dims.io=64", "dims.hidden=256"},
-                {{"mesh={all: 4}", "layout={batch: all}"},
-                 {"mesh={all: 4}", "layout={hidden: all}"},
-                 {"mesh={rows: 2, cols: 2}", "layout={batch: rows, hidden: cols}"},
-                 {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"},
-                 {"mesh={planes: 2, rows: 2, cols: 2}", "layout={batch: planes, io: rows, hidden: cols}"}});
+  check_layouts(
+      "specs/two_layer.yaml", {"train.steps=3", "dims.batch=128", "dims.io=64", "dims.hidden=256"},
+      {{"mesh={all: 4}", "layout={batch: all}"},
+       {"mesh={all: 4}", "layout={hidden: all}"},
+       {"mesh={rows: 2, cols: 2}", "layout={batch: rows, hidden: cols}"},
+       {"mesh={rows: 2, cols: 2}", "layout={io: rows, hidden: cols}"},
+       {"mesh={planes: 2, rows: 2, cols: 2}", "layout={batch: planes, io: rows, hidden: cols}"}});
 }
 
 TEST_CASE("digits_mlp.yaml is the same bits in its three layouts") {
@@ -45,7 +49,8 @@ TEST_CASE("digits_mlp.yaml is the same bits in its three layouts") {
                  {"mesh={rows: 2, cols: 2}", "layout={batch: rows, hidden: cols}"}});
 }
 
-const Sets small_lm = {"train.steps=5", "train.eval_every=null", "dims.length=32", "dims.d_ff=256", "dims.layers=2"};
+const Sets small_lm = {"train.steps=5", "train.eval_every=null", "dims.length=32", "dims.d_ff=256",
+                       "dims.layers=2"};
 const std::vector<Sets> lm_layouts = {
     {"mesh={data: 2}", "layout={batch: data}"},
     {"mesh={model: 2}", "layout={heads: model, d_ff: model, vocab: model}"},
@@ -53,34 +58,45 @@ const std::vector<Sets> lm_layouts = {
     {"mesh={data: 4}", "layout={batch: data}"},
     {"mesh={model: 4}", "layout={heads: model, d_ff: model, vocab: model, length: 'model?'}"},
     {"mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model}"},
-    {"mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model, length: 'model?'}"},
-    {"mesh={data: 4, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model, length: 'model?'}"},
-    {"mesh={pod: 2, data: 2, model: 2}", "layout={batch: [pod, data], heads: model, d_ff: model, vocab: model}"},
+    {"mesh={data: 2, model: 2}",
+     "layout={batch: data, heads: model, d_ff: model, vocab: model, length: 'model?'}"},
+    {"mesh={data: 4, model: 2}",
+     "layout={batch: data, heads: model, d_ff: model, vocab: model, length: 'model?'}"},
+    {"mesh={pod: 2, data: 2, model: 2}",
+     "layout={batch: [pod, data], heads: model, d_ff: model, vocab: model}"},
 };
 
-TEST_CASE("lm_bytes.yaml is the same bits on every mesh") { check_layouts("specs/lm_bytes.yaml", small_lm, lm_layouts); }
+TEST_CASE("lm_bytes.yaml is the same bits on every mesh") {
+  check_layouts("specs/lm_bytes.yaml", small_lm, lm_layouts);
+}
 
 TEST_CASE("lm_bytes.yaml is the same bits with two threads a rank") {
-  check_layouts("specs/lm_bytes.yaml", small_lm, {lm_layouts[0], lm_layouts[6]}, {2, best_isa(), true});
+  check_layouts("specs/lm_bytes.yaml", small_lm, {lm_layouts[0], lm_layouts[6]},
+                {2, best_isa(), true});
 }
 
 TEST_CASE("lm_bytes.yaml is the same bits on every instruction set") {
   for (Isa isa : {Isa::avx2, Isa::portable})
     if (isa_available(isa))
-      check_layouts("specs/lm_bytes.yaml", with(small_lm, {"train.steps=2"}), {lm_layouts[5]}, {1, isa});
+      check_layouts("specs/lm_bytes.yaml", with(small_lm, {"train.steps=2"}), {lm_layouts[5]},
+                    {1, isa});
 }
 
 TEST_CASE("sizes that are no powers of two are the same bits") {
-  check_layouts("specs/lm_bytes.yaml",
-                with(small_lm, {"dims.d_model=60", "dims.heads=12", "dims.d_head=20", "dims.vocab=250", "dims.d_ff=120", "data={synthetic: {tokens: {uniform: vocab}}}"}),
-                {{"mesh={data: 2, model: 2}", "layout={batch: data, heads: model, d_ff: model, vocab: model}"},
-                 {"mesh={model: 4}", "layout={heads: model}"}});
+  check_layouts(
+      "specs/lm_bytes.yaml",
+      with(small_lm, {"dims.d_model=60", "dims.heads=12", "dims.d_head=20", "dims.vocab=250",
+                      "dims.d_ff=120", "data={synthetic: {tokens: {uniform: vocab}}}"}),
+      {{"mesh={data: 2, model: 2}",
+        "layout={batch: data, heads: model, d_ff: model, vocab: model}"},
+       {"mesh={model: 4}", "layout={heads: model}"}});
 }
 
 TEST_CASE("microbatches are the same bits on every mesh, with both kinds of accumulation") {
   for (const char* kind : {"reduced", "blocks"})
     check_layouts("specs/lm_bytes.yaml",
-                  with(small_lm, {"train.steps=3", "train.microbatches=2", std::string("train.accumulate=") + kind}),
+                  with(small_lm, {"train.steps=3", "train.microbatches=2",
+                                  std::string("train.accumulate=") + kind}),
                   {lm_layouts[0], lm_layouts[5]});
 }
 
@@ -121,7 +137,8 @@ train: {steps: 3, optimizer: {sgd: {learning_rate: 0.1}}, seed: 1}
 }
 
 TEST_CASE("bf16 computes the same bits on every mesh") {
-  check_layouts("specs/lm_bytes.yaml", with(small_lm, {"numerics={compute: bf16}", "train.steps=3"}),
+  check_layouts("specs/lm_bytes.yaml",
+                with(small_lm, {"numerics={compute: bf16}", "train.steps=3"}),
                 {lm_layouts[0], lm_layouts[1], lm_layouts[6]});
 }
 

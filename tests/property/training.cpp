@@ -17,8 +17,9 @@
 namespace mtf {
 namespace {
 
-// Counts what is allocated. With `poison` every kernel finds NaN in all bytes of the arena that hold
-// no value it may read. Kernels are prepared program by program, in the order of their instructions.
+// Counts what is allocated. With `poison` every kernel finds NaN in all bytes of the arena that
+// hold no value it may read. Kernels are prepared program by program, in the order of their
+// instructions.
 class CountingBackend final : public Backend {
  public:
   CountingBackend(CpuBackend& inner, const Plan& plan, bool poison) : inner_(inner) {
@@ -26,7 +27,8 @@ class CountingBackend final : public Backend {
       const std::vector<Stay> stays = arena_stays(p);
       for (size_t i = 0; i < p.program.code.size(); ++i)
         if (std::holds_alternative<Compute>(p.program.code[i].action))
-          dead_.push_back(poison ? dead_ranges(stays, static_cast<int>(i), plan.arena_bytes) : std::vector<Range>{});
+          dead_.push_back(poison ? dead_ranges(stays, static_cast<int>(i), plan.arena_bytes)
+                                 : std::vector<Range>{});
     }
   }
   std::byte* allocate(int64_t bytes) override {
@@ -34,8 +36,12 @@ class CountingBackend final : public Backend {
     return inner_.allocate(bytes);
   }
   void release(std::byte* p, int64_t bytes) override { inner_.release(p, bytes); }
-  void upload(std::byte* device, std::span<const std::byte> host) override { inner_.upload(device, host); }
-  void download(std::span<std::byte> host, const std::byte* device) override { inner_.download(host, device); }
+  void upload(std::byte* device, std::span<const std::byte> host) override {
+    inner_.upload(device, host);
+  }
+  void download(std::span<std::byte> host, const std::byte* device) override {
+    inner_.download(host, device);
+  }
   Kernel prepare(const KernelCall& call) override {
     return [this, kernel = inner_.prepare(call), dead = dead_[prepared_++]](const KernelRun& run) {
       for (const Range& r : dead)
@@ -86,7 +92,11 @@ const Program* program_with(const Plan& plan, const std::string& name) {
 class Run {
  public:
   Run(const Spec& spec, const Plan& plan, const Machine& machine, Outcome& outcome)
-      : spec_(spec), plan_(plan), machine_(machine), outcome_(outcome), most_(plan.programs.size()) {}
+      : spec_(spec),
+        plan_(plan),
+        machine_(machine),
+        outcome_(outcome),
+        most_(plan.programs.size()) {}
 
   void all() {
     run_ranks(plan_.mesh.ranks(), [this](Communicator& c) { rank(c); });
@@ -94,9 +104,11 @@ class Run {
       for (size_t i = 0; i < most_[p].size(); ++i) {
         const Traffic& planned = plan_.programs[p].traffic[i];
         const int64_t runs = most_[p][i].runs;
-        if (most_[p][i].sent.bytes != planned.bytes * runs || most_[p][i].sent.messages != planned.messages * runs)
-          lie(fmt::format("sent {} bytes in {} messages, planned {} in {}, {} times: {}", most_[p][i].sent.bytes,
-                          most_[p][i].sent.messages, planned.bytes, planned.messages, runs,
+        if (most_[p][i].sent.bytes != planned.bytes * runs ||
+            most_[p][i].sent.messages != planned.messages * runs)
+          lie(fmt::format("sent {} bytes in {} messages, planned {} in {}, {} times: {}",
+                          most_[p][i].sent.bytes, most_[p][i].sent.messages, planned.bytes,
+                          planned.messages, runs,
                           print(plan_.programs[p].program, plan_.programs[p].program.code[i])));
       }
   }
@@ -117,13 +129,14 @@ class Run {
     train(session, {spec_, feed, "", "", false}, listener);
     const std::lock_guard lock(mutex_);
     if (backend.allocated != plan_.device_bytes(machine_.threads))
-      lie(fmt::format("allocated {}, planned {}", backend.allocated, plan_.device_bytes(machine_.threads)));
+      lie(fmt::format("allocated {}, planned {}", backend.allocated,
+                      plan_.device_bytes(machine_.threads)));
     for (size_t p = 0; p < plan_.programs.size(); ++p)
       count(session[plan_.programs[p].program.name], p);
     for (const Persistent& p : plan_.resident.list)
       if (p.value.storage == Storage::parameter || p.value.storage == Storage::state)
-        put_shard(view_of(*program_with(plan_, p.name), p.value, c.rank()), session.device().resident(p),
-                  outcome_.tensors[p.name]);
+        put_shard(view_of(*program_with(plan_, p.name), p.value, c.rank()),
+                  session.device().resident(p), outcome_.tensors[p.name]);
   }
 
   void count(const Executor& e, size_t p) {
@@ -166,7 +179,8 @@ Outcome train_plan(const Spec& spec, const Plan& plan, Machine machine) {
   return outcome;
 }
 
-Outcome train_in_threads(const std::string& path, const std::vector<std::string>& overrides, Machine machine) {
+Outcome train_in_threads(const std::string& path, const std::vector<std::string>& overrides,
+                         Machine machine) {
   Outcome outcome;
   Sources sources;
   Diagnostics diagnostics;
@@ -182,7 +196,8 @@ Outcome train_in_threads(const std::string& path, const std::vector<std::string>
   return outcome;
 }
 
-Outcome train_text(const std::string& yaml, const std::vector<std::string>& overrides, Machine machine) {
+Outcome train_text(const std::string& yaml, const std::vector<std::string>& overrides,
+                   Machine machine) {
   const std::string path = fmt::format("/tmp/mtf-property-{}.yaml", getpid());
   std::ofstream(path) << yaml;
   Outcome outcome = train_in_threads(path, overrides, machine);

@@ -20,7 +20,9 @@ uint16_t to_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
-float from_bf16(uint16_t x) { return std::bit_cast<float>(uint32_t{x} << 16); }
+float from_bf16(uint16_t x) {
+  return std::bit_cast<float>(uint32_t{x} << 16);
+}
 
 // ---- one element, as the definition has it ----
 
@@ -47,20 +49,22 @@ uint64_t reduce_bits(Reduction r, DType t, uint64_t a, uint64_t b) {
       return std::bit_cast<uint64_t>(
           reduce_two(r, std::bit_cast<double>(a), std::bit_cast<double>(b)));
     case DType::bf16:
-      return to_bf16(reduce_two(r, from_bf16(static_cast<uint16_t>(a)),
-                                from_bf16(static_cast<uint16_t>(b))));
+      return to_bf16(
+          reduce_two(r, from_bf16(static_cast<uint16_t>(a)), from_bf16(static_cast<uint16_t>(b))));
     case DType::i32:
       return static_cast<uint32_t>(
           reduce_two<int64_t>(r, static_cast<int32_t>(a), static_cast<int32_t>(b)));
     case DType::u8:
-    case DType::boolean: return reduce_two(r, a, b);
+    case DType::boolean:
+      return reduce_two(r, a, b);
   }
   return 0;
 }
 
 // The tree over positions [begin, begin + width), width a power of two; positions past the end are
 // absent, which leaves the left operand as it is.
-uint64_t tree(Reduction r, DType t, const std::vector<uint64_t>& leaves, size_t begin, size_t width) {
+uint64_t tree(Reduction r, DType t, const std::vector<uint64_t>& leaves, size_t begin,
+              size_t width) {
   if (width == 1)
     return leaves[begin];
   const uint64_t left = tree(r, t, leaves, begin, width / 2);
@@ -101,12 +105,22 @@ Bytes operand(DType t, Reduction r, int64_t elements, int position) {
       x = std::numeric_limits<double>::quiet_NaN();
     const float f = static_cast<float>(x);
     switch (t) {
-      case DType::f32: set_element(buffer, t, i, std::bit_cast<uint32_t>(f)); break;
-      case DType::f64: set_element(buffer, t, i, std::bit_cast<uint64_t>(x)); break;
-      case DType::bf16: set_element(buffer, t, i, to_bf16(f)); break;
+      case DType::f32:
+        set_element(buffer, t, i, std::bit_cast<uint32_t>(f));
+        break;
+      case DType::f64:
+        set_element(buffer, t, i, std::bit_cast<uint64_t>(x));
+        break;
+      case DType::bf16:
+        set_element(buffer, t, i, to_bf16(f));
+        break;
       case DType::i32:
-      case DType::u8: set_element(buffer, t, i, random); break;
-      case DType::boolean: set_element(buffer, t, i, random % 2); break;
+      case DType::u8:
+        set_element(buffer, t, i, random);
+        break;
+      case DType::boolean:
+        set_element(buffer, t, i, random % 2);
+        break;
     }
   }
   return buffer;
@@ -138,9 +152,8 @@ class Checker {
     const std::vector<Bytes> operands = everyones(t, r, n_);
     Bytes data = operands[me()];
     Bytes staging(data.size() * (algorithm == Algorithm::gather ? static_cast<size_t>(p_) : 1));
-    counted(t, n_, AllReduce{{all_}, r, algorithm}, [&](Communicator& c) {
-      all_reduce(c, group_, r, algorithm, t, data, staging);
-    });
+    counted(t, n_, AllReduce{{all_}, r, algorithm},
+            [&](Communicator& c) { all_reduce(c, group_, r, algorithm, t, data, staging); });
     same(data, expected_reduction(t, r, operands));
   }
 
@@ -148,9 +161,8 @@ class Checker {
     what_ = fmt::format("reduce_scatter {} {}", name_of(t), static_cast<int>(algorithm));
     const std::vector<Bytes> operands = everyones(t, Reduction::sum, n_ * p_);
     Bytes all = operands[me()], staging(all.size());
-    counted(t, n_ * p_, ReduceScatter{{all_}, {}, algorithm}, [&](Communicator& c) {
-      reduce_scatter(c, group_, algorithm, t, all, staging);
-    });
+    counted(t, n_ * p_, ReduceScatter{{all_}, {}, algorithm},
+            [&](Communicator& c) { reduce_scatter(c, group_, algorithm, t, all, staging); });
     same(piece(all, me()), piece(expected_reduction(t, Reduction::sum, operands), me()));
   }
 
@@ -217,7 +229,8 @@ class Checker {
     value.type.dtype = t;
     value.local_sizes = {elements};
     program_.values = {value};
-    const Traffic planned = traffic(program_, {std::move(action), {{0}}, {{0}}, {}, Phase::forward});
+    const Traffic planned =
+        traffic(program_, {std::move(action), {{0}}, {{0}}, {}, Phase::forward});
 
     std::vector<Traffic> sent(static_cast<size_t>(p_));
     sent[me()] = traced.sent;
@@ -232,14 +245,14 @@ class Checker {
 
   void same(const Bytes& result, const Bytes& expected) const {
     if (result != expected)
-      fail(fmt::format("differs from byte {}",
-                       std::mismatch(result.begin(), result.end(), expected.begin()).first -
-                           result.begin()));
+      fail(fmt::format(
+          "differs from byte {}",
+          std::mismatch(result.begin(), result.end(), expected.begin()).first - result.begin()));
   }
 
   [[noreturn]] void fail(const std::string& message) const {
-    throw std::runtime_error(fmt::format("{}, rank {} of {}, {} elements: {}", what_, comm_.rank(),
-                                         p_, n_, message));
+    throw std::runtime_error(
+        fmt::format("{}, rank {} of {}, {} elements: {}", what_, comm_.rank(), p_, n_, message));
   }
 
   static constexpr AxisId all_{0};

@@ -11,8 +11,8 @@ int main(int argc, char** argv) {
   const mtf::Launch launch = mtf::launch();
   const std::unique_ptr<mtf::Communicator> comm = mtf::start_mpi(&argc, &argv, std::atoi(argv[1]));
   try {
-    if (!launch.under_mpirun || launch.ranks != comm->size() ||
-        launch.local_size != comm->size() || launch.local_rank != comm->rank())
+    if (!launch.under_mpirun || launch.ranks != comm->size() || launch.local_size != comm->size() ||
+        launch.local_rank != comm->rank())
       throw std::runtime_error("the launcher's environment says something else than MPI");
     for (int64_t elements : {1, 5, 1000, 40000})
       mtf::check_collectives(*comm, elements);

@@ -64,8 +64,8 @@ TEST_CASE("summing one axis after the other equals summing both at once") {
 }
 
 TEST_CASE("traffic of an all_reduce that does not divide evenly") {
-  // 5 elements over 4 ranks: chunks of 2, 2, 1 and 0. Position 1 gives chunks {0, 2} then {3}, and on
-  // the way back chunks {1} then {1, 3}: 3 + 0 + 2 + 2 elements in 3 messages. Position 0 gives
+  // 5 elements over 4 ranks: chunks of 2, 2, 1 and 0. Position 1 gives chunks {0, 2} then {3}, and
+  // on the way back chunks {1} then {1, 3}: 3 + 0 + 2 + 2 elements in 3 messages. Position 0 gives
   // {1, 3}, {2}, {0}, {0, 2}: 2 + 1 + 2 + 3 in 4.
   Program program;
   program.mesh = mesh;

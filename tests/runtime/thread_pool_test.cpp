@@ -90,6 +90,7 @@ TEST_CASE("a pool bound to given cpus still works") {
     const std::vector<int> cpus = cpus_of_rank(1, 2);
     ThreadPool pool(3, cpus);
     pool.team().run(10, [&](int64_t, int) { ++done; });
-  }).join();
+  })
+      .join();
   CHECK(done == 10);
 }
