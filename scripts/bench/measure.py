@@ -43,16 +43,30 @@ def train(mtf, spec, ranks, options, steps):
   return marks[0][0] - start - first, [(b[0] - a[0], b[1] - a[1]) for a, b in zip(marks, marks[1:])]
 
 
+TEXT = ["--set", "data={text: specs/data/text/*.txt, tokenizer: bytes}"]
+
+
+def tokens_per_second(mtf, checkpoint):
+  """Of decoding one sequence with w1: a long run less a short one."""
+  seconds = []
+  for tokens in (20, 220):
+    start = time.perf_counter()
+    subprocess.run([mtf, "infer", "specs/w1.yaml", *TEXT, "--set", "infer.temperature=0", "--checkpoint", checkpoint,
+                    "--prompt", "In the beginning", "--max-tokens", str(tokens)], check=True, stdout=subprocess.DEVNULL)
+    seconds.append(time.perf_counter() - start)
+  return 200 / (seconds[1] - seconds[0])
+
+
 def main():
   p = argparse.ArgumentParser()
   p.add_argument("build")
   p.add_argument("--rounds", type=int, default=3)
   p.add_argument("--steps", type=int, default=4)
-  p.add_argument("--only", action="append", choices=[*RUNS, "start"])
+  p.add_argument("--only", action="append", choices=[*RUNS, "start", "decode"])
   a = p.parse_args()
   mtf = f"{a.build}/mtf"
-  wanted = a.only or [*RUNS, "start"]
-  peaks, starts, times = [], [], {r: [] for r in RUNS}
+  wanted = a.only or [*RUNS, "start", "decode"]
+  peaks, starts, rates, times = [], [], [], {r: [] for r in RUNS}
 
   def machine():
     out = subprocess.run([f"{a.build}/tests/kernels/bench_machine", "1", "2"], capture_output=True, text=True, check=True)
@@ -66,6 +80,13 @@ def main():
     if "start" in wanted:
       one_rank = ["--set", "mesh={}", "--set", "layout={}"]
       starts += [train(mtf, "specs/digits_mlp.yaml", 1, one_rank, 1)[0] for _ in range(3)]
+  if "decode" in wanted:
+    with tempfile.TemporaryDirectory() as directory:
+      subprocess.run([mtf, "train", "specs/w1.yaml", *TEXT, "--set", "train.steps=1", "--set",
+                      f"train.checkpoint.directory={directory}/run"], check=True, stdout=subprocess.DEVNULL)
+      for _ in range(a.rounds):
+        rates.append(tokens_per_second(mtf, f"{directory}/run"))
+        machine()
   peak1, read1, peak2, read2 = (statistics.median(x) for x in zip(*peaks))
   print(f"peak      1 thread {peak1:.1f} GFLOP/s, {read1:.1f} GB/s; 2 threads {peak2:.1f} GFLOP/s, {read2:.1f} GB/s")
   print(f"w1        {FLOPS / 1e9:.1f} GFLOP a step")
@@ -78,6 +99,11 @@ def main():
   if starts:
     print(f"start     {statistics.median(starts):.3f} s from process start to the first step of digits_mlp.yaml "
           f"({min(starts):.3f} the best)")
+  if rates:
+    read = max(read1, read2) * 1e9 / (4 * (LAYERS * (4 * D * D + 2 * D * FF) + D * VOCAB))
+    rate = statistics.median(rates)
+    print(f"decode    {rate:.0f} tokens/s at batch 1; reading the weights once a token at the memory's speed: "
+          f"{read:.0f}, so {100 * rate / read:.0f} % of it")
 
 
 main()
