@@ -10,13 +10,6 @@
 namespace mtf {
 namespace {
 
-Compute* compute(Instruction& i) {
-  return std::get_if<Compute>(&i.action);
-}
-bool is(Instruction& i, std::string_view kernel) {
-  return compute(i) && compute(i)->call.kernel == kernel;
-}
-
 // The summed dims of a sum that keeps blocks; null for anything else.
 std::vector<Reduced>* blocks_of(Instruction& i) {
   if (is(i, "reduce"))

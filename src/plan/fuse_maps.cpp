@@ -14,13 +14,6 @@ constexpr size_t most_operands = 24;
 constexpr size_t most_members = 16;  // each may leave a result, and a map kernel has at most 16
 constexpr size_t reach = 24;         // instructions a map may wait for others to join
 
-Compute* compute(Instruction& i) {
-  return std::get_if<Compute>(&i.action);
-}
-bool is(Instruction& i, std::string_view kernel) {
-  return compute(i) && compute(i)->call.kernel == kernel;
-}
-
 // Joins bodies. While building, register r >= 0 is step r and register r < 0 is operand ~r.
 class Joiner {
  public:

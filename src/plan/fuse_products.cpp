@@ -11,13 +11,6 @@ namespace {
 constexpr size_t most_operands = 24, most_results = 8;  // of the product with its map
 constexpr size_t reach = 24;                            // instructions that a product may move down
 
-Compute* compute(Instruction& i) {
-  return std::get_if<Compute>(&i.action);
-}
-bool is(Instruction& i, std::string_view kernel) {
-  return compute(i) && compute(i)->call.kernel == kernel;
-}
-
 bool same_space(const Program& p, ValueId sums, const Instruction& map) {
   auto sorted = [&](ValueId v) {
     std::vector<DimId> dims = p[v].type.shape.dims;

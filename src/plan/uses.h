@@ -1,6 +1,8 @@
 // Who makes and who reads each value of a program.
 #pragma once
 
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "plan/program.h"
@@ -15,6 +17,14 @@ struct Uses {
   int maker_of(ValueId v) const { return maker[static_cast<size_t>(v.index)]; }
   bool read_once(ValueId v) const { return readers[static_cast<size_t>(v.index)] == 1; }
 };
+
+// The local kernel of an instruction, or null; and whether it is the one of this name.
+inline Compute* compute(Instruction& i) {
+  return std::get_if<Compute>(&i.action);
+}
+inline bool is(Instruction& i, std::string_view kernel) {
+  return compute(i) && compute(i)->call.kernel == kernel;
+}
 
 // The value whose bytes these are.
 ValueId root(const Program&, ValueId);
