@@ -1,5 +1,9 @@
 #include "base/diagnostics.h"
 
+#include <fmt/format.h>
+
+#include "base/text.h"
+
 namespace mtf {
 namespace {
 
@@ -28,6 +32,16 @@ std::string_view title_of(Code code) {
 }
 Severity severity_of(Code code) {
   return row(code).severity;
+}
+
+Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,
+             std::string otherwise) {
+  std::string near = nearest(word, known);
+  if (near.empty())
+    return otherwise;
+  std::string words = fmt::format("did you mean '{}'?", near);
+  const bool whole = where.length == static_cast<int>(word.size());  // names are ASCII
+  return whole ? Help(std::move(words), {{where, std::move(near)}}) : Help(std::move(words));
 }
 
 void Diagnostics::add(Diagnostic d) {

@@ -24,12 +24,34 @@ std::string_view id_of(Code);     // "layout.axis-reused"
 Severity severity_of(Code);       // what the code is by default
 std::string_view title_of(Code);  // one sentence, for lists of codes
 
+// One change to the text of a source: what stands at `where` becomes `text`.
+struct Edit {
+  SourceSpan where;
+  std::string text;
+};
+
+// What to do about a mistake, in words, and as edits where one change is certain to be meant.
+struct Help {
+  Help() = default;
+  Help(std::string words) : text(std::move(words)) {}
+  Help(const char* words) : text(words) {}
+  Help(std::string words, std::vector<Edit> changes)
+      : text(std::move(words)), edits(std::move(changes)) {}
+
+  std::string text;  // empty if nothing can be said
+  std::vector<Edit> edits;
+};
+
+// "did you mean 'batch'?", with its edit, if one of the known words is near; else `otherwise`.
+Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,
+             std::string otherwise = {});
+
 struct Diagnostic {
   Code code;
   std::string message;  // one sentence in the user's own names and numbers
   SourceSpan where;
   std::vector<std::pair<SourceSpan, std::string>> notes;
-  std::string help;  // the edit to make; empty if none is certain
+  Help help;
   Severity severity = severity_of(code);
 };
 

@@ -30,6 +30,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   std::string best;
   size_t best_distance = std::min<size_t>(3, word.size());
   for (const std::string& c : candidates) {
+    if (std::max(c.size(), word.size()) - std::min(c.size(), word.size()) >= best_distance)
+      continue;
     size_t d = edit_distance(word, c);
     if (d < best_distance) {
       best_distance = d;

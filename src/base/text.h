@@ -9,6 +9,7 @@
 namespace mtf {
 
 // The candidate nearest to `word` by edit distance (at most 2, less than the word's length), or "".
+// Takes time linear in the candidates, however long the word.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // "a, b and c".

@@ -8,9 +8,9 @@ namespace mtf {
 
 int validate_command(const Options&);
 int plan_command(const Options&);
-int train_command(const Options&, int argc, char** argv);
-int eval_command(const Options&, int argc, char** argv);
-int infer_command(const Options&, int argc, char** argv);
+int train_command(const Options&);
+int eval_command(const Options&);
+int infer_command(const Options&);
 int show_command(const Options&);
 int ops_command(const Options&);
 

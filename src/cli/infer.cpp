@@ -56,8 +56,8 @@ int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan,
 
 }  // namespace
 
-int infer_command(const Options& o, int argc, char** argv) {
-  return run_job(o, Job::infer, argc, argv, [&](Rank& rank, const Spec& spec, const Plan& plan) {
+int infer_command(const Options& o) {
+  return run_job(o, Job::infer, [&](Rank& rank, const Spec& spec, const Plan& plan) {
     const std::optional<Decoding> decoding = decoding_of(spec);
     if (!decoding)
       throw Failure(Exit::spec,

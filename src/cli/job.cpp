@@ -56,7 +56,7 @@ void take_every_axis_as_one(Spec& spec, Job job) {
 
 }  // namespace
 
-int run_job(const Options& o, Job job, int argc, char** argv,
+int run_job(const Options& o, Job job,
             const std::function<int(Rank&, const Spec&, const Plan&)>& body) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
@@ -85,7 +85,7 @@ int run_job(const Options& o, Job job, int argc, char** argv,
   const int code = print_diagnostics(sources, diagnostics, o);
   if (!plan || diagnostics.has_errors())
     return leave(code);
-  Rank rank = join_ranks(o, *plan, argc, argv);
+  Rank rank = join_ranks(o, *plan);
   return run_rank(rank, [&] { return body(rank, spec, *plan); });
 }
 

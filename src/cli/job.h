@@ -11,8 +11,7 @@
 namespace mtf {
 
 // Reads the spec, plans the job, joins the ranks and runs the body on each. Returns the exit code.
-int run_job(const Options&, Job, int argc, char** argv,
-            const std::function<int(Rank&, const Spec&, const Plan&)>& body);
+int run_job(const Options&, Job, const std::function<int(Rank&, const Spec&, const Plan&)>& body);
 
 // The run directory of a spec: train.checkpoint.directory, or runs/NAME.
 std::string run_directory(const Spec&);

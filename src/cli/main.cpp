@@ -1,5 +1,7 @@
 // mtf: one executable, one function a command.
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include "base/error.h"
@@ -8,21 +10,17 @@
 
 namespace {
 
-int run(const mtf::Options& o, int argc, char** argv) {
-  if (o.command == "validate")
-    return mtf::validate_command(o);
-  if (o.command == "plan")
-    return mtf::plan_command(o);
-  if (o.command == "train")
-    return mtf::train_command(o, argc, argv);
-  if (o.command == "eval")
-    return mtf::eval_command(o, argc, argv);
-  if (o.command == "infer")
-    return mtf::infer_command(o, argc, argv);
-  if (o.command == "show")
-    return mtf::show_command(o);
-  return mtf::ops_command(o);
-}
+struct Command {
+  std::string_view name;
+  int (*run)(const mtf::Options&);
+};
+
+constexpr Command commands[] = {
+    {"validate", mtf::validate_command}, {"plan", mtf::plan_command},
+    {"train", mtf::train_command},       {"eval", mtf::eval_command},
+    {"infer", mtf::infer_command},       {"show", mtf::show_command},
+    {"ops", mtf::ops_command},
+};
 
 // Says what went wrong before this process joined the others; the exit code.
 int refuse(mtf::Exit code, const std::string& text) {
@@ -38,7 +36,10 @@ int main(int argc, char** argv) {
   if (!parsed.options)
     return mtf::leave(parsed.exit_code);
   try {
-    return run(*parsed.options, argc, argv);
+    const auto* command =
+        std::find_if(std::begin(commands), std::end(commands),
+                     [&](const Command& c) { return c.name == parsed.options->command; });
+    return command->run(*parsed.options);
   } catch (const mtf::Failure& f) {
     return refuse(f.code(), std::string("error: ") + f.what());
   } catch (const std::bad_alloc&) {

@@ -112,6 +112,7 @@ Parsed parse_command_line(int argc, char** argv) {
     return {std::nullopt, static_cast<int>(Exit::command_line)};
   }
   o.command = app.get_subcommands().front()->get_name();
+  o.arguments.assign(argv + 1, argv + argc);
   o.overrides = overrides_of(argc, argv);
   return {o, 0};
 }

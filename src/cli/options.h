@@ -10,8 +10,9 @@
 namespace mtf {
 
 struct Options {
-  std::string command;             // validate, plan, train, eval, infer, show, ops
-  std::vector<std::string> specs;  // files; for `show`, names
+  std::vector<std::string> arguments;  // of the process, as given
+  std::string command;                 // validate, plan, ...
+  std::vector<std::string> specs;      // files; for `show`, names
   std::vector<Override> overrides;
   std::string format = "text";
   std::string color = "auto";  // auto, always, never

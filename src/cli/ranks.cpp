@@ -33,7 +33,7 @@ int launcher_rank() {
   return 0;
 }
 
-[[noreturn]] void become_mpirun(int ranks, int argc, char** argv) {
+[[noreturn]] void become_mpirun(int ranks, const Options& o) {
   std::vector<std::string> words = {"mpirun", "-n", std::to_string(ranks), "--oversubscribe",
                                     "--quiet"};
   if (geteuid() == 0)
@@ -42,9 +42,9 @@ int launcher_rank() {
   char self[4096];
   if (const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1); n > 0)
     words.back() = std::string(self, static_cast<size_t>(n));
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) != "--local")
-      words.push_back(argv[i]);
+  for (const std::string& argument : o.arguments)
+    if (argument != "--local")
+      words.push_back(argument);
   std::vector<char*> list;
   for (std::string& w : words)
     list.push_back(w.data());
@@ -97,15 +97,15 @@ void check_ranks(const Options& o, const Mesh& mesh, SourceSpan where, Diagnosti
                    works});
 }
 
-Rank join_ranks(const Options& o, const Plan& plan, int argc, char** argv) {
+Rank join_ranks(const Options& o, const Plan& plan) {
   const Launch how = launch();
   if (!how.under_mpirun && plan.mesh.ranks() > 1) {
     check_fits_here(plan);
-    become_mpirun(plan.mesh.ranks(), argc, argv);
+    become_mpirun(plan.mesh.ranks(), o);
   }
   Rank r;
   if (how.under_mpirun) {
-    r.communicator = start_mpi(&argc, &argv);
+    r.communicator = start_mpi();
     r.mpi = true;
   } else {
     r.communicator = std::make_unique<Alone>();

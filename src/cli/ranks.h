@@ -28,7 +28,7 @@ void check_ranks(const Options&, const Mesh&, SourceSpan mesh, Diagnostics&);
 
 // This process as a rank of the plan. With --local outside mpirun it becomes mpirun, if this
 // machine holds that many ranks.
-Rank join_ranks(const Options&, const Plan&, int argc, char** argv);
+Rank join_ranks(const Options&, const Plan&);
 
 // What a rank does, from here to the end. A SharedFailure is told once; a Failure or an error of
 // our own on one rank ends all with its code.

@@ -162,16 +162,16 @@ int eval_rank(Rank& rank, const Options& o, const Spec& spec, const Plan& plan) 
 
 }  // namespace
 
-int train_command(const Options& o, int argc, char** argv) {
+int train_command(const Options& o) {
   std::signal(SIGUSR1, ask_stop);
   std::signal(SIGTERM, ask_stop);
-  return run_job(o, Job::train, argc, argv, [&](Rank& rank, const Spec& spec, const Plan& plan) {
+  return run_job(o, Job::train, [&](Rank& rank, const Spec& spec, const Plan& plan) {
     return train_rank(rank, o, spec, plan);
   });
 }
 
-int eval_command(const Options& o, int argc, char** argv) {
-  return run_job(o, Job::eval, argc, argv, [&](Rank& rank, const Spec& spec, const Plan& plan) {
+int eval_command(const Options& o) {
+  return run_job(o, Job::eval, [&](Rank& rank, const Spec& spec, const Plan& plan) {
     return eval_rank(rank, o, spec, plan);
   });
 }

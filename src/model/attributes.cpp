@@ -85,15 +85,13 @@ Diagnostic unknown_attribute(const OpDef& op, const YamlNode::Key& key) {
   std::vector<std::string> known;
   for (const AttrDef& a : op.attributes)
     known.emplace_back(a.name);
-  std::string near = nearest(key.text, known);
-  std::string help = !near.empty()   ? fmt::format("did you mean '{}'?", near)
-                     : known.empty() ? fmt::format("{} takes no attributes", op.name)
-                                     : fmt::format("its attributes are {}", listed(known));
+  std::string all = known.empty() ? fmt::format("{} takes no attributes", op.name)
+                                  : fmt::format("its attributes are {}", listed(known));
   return {Code::model_attribute,
           fmt::format("{} has no attribute '{}'", op.name, key.text),
           key.span,
           {},
-          help};
+          suggest(key.text, key.span, known, std::move(all))};
 }
 
 }  // namespace

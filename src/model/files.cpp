@@ -70,7 +70,7 @@ const KeyRow* find_row(std::span<const KeyRow> rows, std::string_view key) {
 }  // namespace
 
 void ModelFiles::error(ModelFile& file, Code code, SourceSpan where, std::string message,
-                       std::string help) {
+                       Help help) {
   diagnostics_.add({code, std::move(message), where, {}, std::move(help)});
   file.sound = false;
 }
@@ -92,11 +92,9 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
     if (!row && whole)
       row = find_row(file_keys, key.text);
     if (!row) {
-      std::string near = nearest(key.text, known);
       error(file, Code::spec_unknown_key, key.span,
             fmt::format("unknown key '{}' in {}", key.text, block.name),
-            near.empty() ? fmt::format("known keys are {}", listed(known))
-                         : fmt::format("did you mean '{}'?", near));
+            suggest(key.text, key.span, known, "its keys are " + listed(known)));
     } else if (!value.is_null() && !fits(value, row->form)) {
       error(file, Code::spec_type, value.span,
             fmt::format("'{}' of {} is {}", key.text, block.name, name_of(row->form)));

@@ -48,8 +48,7 @@ class ModelFiles {
  private:
   void check(ModelFile& file);
   void check_block(ModelFile& file, const Block& block);
-  void error(ModelFile& file, Code code, SourceSpan where, std::string message,
-             std::string help = {});
+  void error(ModelFile& file, Code code, SourceSpan where, std::string message, Help help = {});
 
   Sources& sources_;
   Diagnostics& diagnostics_;

@@ -62,7 +62,7 @@ void Interpreter::hand_over(Diagnostics& to) {
   }
 }
 
-Value Interpreter::report(Code code, SourceSpan where, std::string message, std::string help) {
+Value Interpreter::report(Code code, SourceSpan where, std::string message, Help help) {
   found_.add({code, std::move(message), where, {}, std::move(help)});
   return {};
 }
@@ -84,11 +84,9 @@ void Interpreter::run_model() {
     }
     if (!file) {
       std::vector<std::string> names = library_names();
-      std::string near = nearest(use->text, names);
       report(Code::model_unknown_name, use->span,
              fmt::format("no library file is called '{}'", use->text),
-             near.empty() ? fmt::format("there are {}", listed(names))
-                          : fmt::format("did you mean '{}'?", near));
+             suggest(use->text, use->span, names, "there are " + listed(names)));
       return;
     }
     given = spec_.model.find("with");
@@ -278,10 +276,9 @@ void Interpreter::choose(Frame& frame) {
     for (const auto& [word, target] : cases.entries)
       if (word.text != "by" && word.text != "else")
         words.push_back(word.text);
-    std::string near = nearest(by->text, words);
     report(Code::model_unknown_name, by->span,
            fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
-           near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+           suggest(by->text, by->span, words));
   }
 }
 

@@ -69,7 +69,7 @@ class Interpreter {
   void make_leaf(Declared& parameter);
   FindDim dims_at(size_t depth);
 
-  Value report(Code code, SourceSpan where, std::string message, std::string help = {});
+  Value report(Code code, SourceSpan where, std::string message, Help help = {});
   void hand_over(Diagnostics& to);
 
   const Spec& spec_;

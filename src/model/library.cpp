@@ -3,7 +3,7 @@
 namespace mtf {
 
 std::optional<std::string_view> library_text(std::string_view name) {
-  for (const LibraryFile& file : library_files())
+  for (const EmbeddedFile& file : library_files())
     if (file.name == name)
       return file.text;
   return std::nullopt;
@@ -11,7 +11,7 @@ std::optional<std::string_view> library_text(std::string_view name) {
 
 std::vector<std::string> library_names() {
   std::vector<std::string> names;
-  for (const LibraryFile& file : library_files())
+  for (const EmbeddedFile& file : library_files())
     names.emplace_back(file.name);
   return names;
 }

@@ -7,14 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/embedded.h"
+
 namespace mtf {
 
-struct LibraryFile {
-  std::string_view name;  // of the file without its folder and ending
-  std::string_view text;
-};
-
-std::span<const LibraryFile> library_files();  // in order of name
+std::span<const EmbeddedFile> library_files();  // in order of name
 
 std::optional<std::string_view> library_text(std::string_view name);
 std::vector<std::string> library_names();

@@ -166,15 +166,12 @@ YamlNode merged_options(const YamlNode* defaults, const YamlNode* given, const s
       continue;
     }
     std::vector<std::string> known = keys_of(options);
-    std::string near = nearest(key.text, known);
-    std::string help = !near.empty()   ? fmt::format("did you mean '{}'?", near)
-                       : known.empty() ? ""
-                                       : fmt::format("its options are {}", listed(known));
     diagnostics.add({Code::model_unknown_name,
                      fmt::format("{} has no option '{}'", whose, key.text),
                      key.span,
                      {},
-                     help});
+                     suggest(key.text, key.span, known,
+                             known.empty() ? "" : "its options are " + listed(known))});
   }
   return options;
 }

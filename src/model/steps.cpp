@@ -118,10 +118,10 @@ void Interpreter::report_unknown_op(const Frame& frame, const YamlNode::Key& key
     known.push_back(name);
   for (const auto& [name, target] : frame.chosen)
     known.push_back(name);
-  std::string near = nearest(word, known);
-  report(Code::model_unknown_name, key.span,
-         fmt::format("no op, block or library file is called '{}'", word),
-         near.empty() ? "`mtf ops` lists the ops" : fmt::format("did you mean '{}'?", near));
+  report(
+      Code::model_unknown_name, key.span,
+      fmt::format("no op, block or library file is called '{}'", word),
+      suggest(word, word == key.text ? key.span : SourceSpan{}, known, "`mtf ops` lists the ops"));
 }
 
 Value Interpreter::apply(Frame& frame, const Call& call) {
@@ -297,10 +297,9 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
     std::vector<std::string> known;
     for (const auto& [name, entry] : frame.names)
       known.push_back(name);
-    std::string near = nearest(first, known);
     return report(Code::model_unknown_name, node.span,
                   fmt::format("nothing called '{}' is defined before this step", first),
-                  near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+                  suggest(first, node.span, known));
   }
   it->second.read = true;
   const Value& value = it->second.value;

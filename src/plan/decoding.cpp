@@ -37,7 +37,7 @@ class Check {
   }
 
  private:
-  void refuse(Code code, std::string message, const std::string& path, std::string help) {
+  void refuse(Code code, std::string message, const std::string& path, Help help) {
     diagnostics_.add({code, std::move(message), spec_.span(path), {}, std::move(help)});
     good_ = false;
   }
@@ -46,15 +46,14 @@ class Check {
                const std::vector<std::string>& known) {
     if (std::count(known.begin(), known.end(), name))
       return;
-    const std::string near = nearest(name, known);
     const std::string all = known.empty() ? fmt::format("it has no {}s", kind)
                                           : fmt::format("its {}s are {}", kind, listed(known));
     refuse(Code::model_unknown_name, fmt::format("the model has no {} '{}' to decode", kind, name),
            "infer." + key,
-           !near.empty() ? "did you mean '" + near + "'?"
-           : spec_.has("infer." + key)
-               ? all
-               : fmt::format("{}; name it with `infer: {{{}: NAME}}`", all, key));
+           suggest(name, spec_.span("infer." + key), known,
+                   spec_.has("infer." + key)
+                       ? all
+                       : fmt::format("{}; name it with `infer: {{{}: NAME}}`", all, key)));
   }
 
   static NodeId node(const std::vector<Named>& list, const std::string& name) {

@@ -33,12 +33,11 @@ bool used(const LayoutRule& rule, const Plan& plan) {
 Diagnostic unknown_dim(const std::string& dim, SourceSpan where,
                        const std::set<std::string>& known) {
   const std::vector<std::string> names(known.begin(), known.end());
-  const std::string near = nearest(dim, names);
   return {Code::layout_unknown_dim,
           fmt::format("no tensor has a dim '{}'", dim),
           where,
           {},
-          near.empty() ? "the dims are " + listed(names) : "did you mean '" + near + "'?"};
+          suggest(dim, where, names, "the dims are " + listed(names))};
 }
 
 // Each pattern that matches none of the paths.

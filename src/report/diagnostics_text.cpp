@@ -152,8 +152,8 @@ std::string render_text(const Sources& sources, const Diagnostic& d, bool colour
     out += excerpt(sources, d.where, paint);
   for (const auto& [where, text] : d.notes)
     out += head(sources, where, Severity::note, paint) + printable(text) + '\n';
-  if (!d.help.empty())
-    out += "  help: " + printable(d.help) + '\n';
+  if (!d.help.text.empty())
+    out += "  help: " + printable(d.help.text) + '\n';
   return out;
 }
 

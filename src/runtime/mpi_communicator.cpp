@@ -200,9 +200,9 @@ int from_environment(std::initializer_list<const char*> names, int least, int ot
 
 }  // namespace
 
-std::unique_ptr<Communicator> start_mpi(int* argc, char*** argv, int sharing) {
+std::unique_ptr<Communicator> start_mpi(int sharing) {
   int provided = MPI_THREAD_SINGLE;
-  require(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), Exit::environment);
+  require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), Exit::environment);
   if (provided < MPI_THREAD_FUNNELED)
     throw Failure(Exit::environment, "this MPI library does not allow other threads beside it");
   MPI_Comm comm = MPI_COMM_NULL;

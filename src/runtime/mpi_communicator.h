@@ -12,8 +12,7 @@ namespace mtf {
 
 // Initialises MPI for calls from the main thread. Ranks of one node talk through shared memory, in
 // teams of at most `sharing` neighbours (1: all over MPI). Throws a Failure, environment.
-std::unique_ptr<Communicator> start_mpi(int* argc, char*** argv,
-                                        int sharing = std::numeric_limits<int>::max());
+std::unique_ptr<Communicator> start_mpi(int sharing = std::numeric_limits<int>::max());
 
 // On the success path only, after the last use of the communicator.
 void finish_mpi();

@@ -300,12 +300,11 @@ std::optional<int64_t> DimTable::size(std::string_view name, SourceSpan where) {
     std::vector<std::string> known;
     for (const auto& [n, entry] : entries_)
       known.push_back(n);
-    std::string near = name.size() < 64 ? nearest(name, known) : "";
     diagnostics_.add({Code::dims_expression,
                       fmt::format("there is no dim '{}'", name),
                       where,
                       {},
-                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+                      suggest(name, where, known)});
     return std::nullopt;
   }
   Entry& entry = found->second;

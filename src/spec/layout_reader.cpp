@@ -76,13 +76,14 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
     std::vector<std::string> known = absent_axes_;
     for (const Axis& a : mesh_->axes)
       known.push_back(a.name);
-    std::string near = name.size() < 64 ? nearest(name, known) : "";
-    std::string help = known.empty() ? "the spec has no `mesh:`" : "its axes are " + listed(known);
+    std::string all = known.empty() ? "the spec has no `mesh:`" : "its axes are " + listed(known);
+    for (std::string& candidate : known)
+      candidate += soft ? "?" : "";
     diagnostics.add({Code::layout_unknown_axis,
                      fmt::format("the mesh has no axis '{}'", name),
                      node.span,
                      {},
-                     near.empty() ? help : fmt::format("did you mean '{}'?", near)});
+                     suggest(node.text, node.span, known, std::move(all))});
     return;
   }
   for (const LayoutRule::Use& use : rule.axes)

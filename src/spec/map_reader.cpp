@@ -11,8 +11,6 @@
 namespace mtf {
 namespace {
 
-constexpr size_t longest_guessed_word = 64;
-
 bool contains(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -97,25 +95,22 @@ void MapReader::finish() {
 
 void MapReader::report_word(const Entry& entry, const std::vector<std::string>& allowed) {
   const auto& [key, value] = entry;
-  std::string near = value.text.size() < longest_guessed_word ? nearest(value.text, allowed) : "";
   bool is_text = value.is_scalar();
   reader_.diagnostics.add(
       {is_text ? Code::spec_range : Code::spec_type,
        fmt::format("'{}' must be one of {}, not {}", key.text, listed(allowed), describe(value)),
        value.span,
        {},
-       near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+       suggest(value.text, value.span, allowed)});
 }
 
 void MapReader::report_unknown(const YamlNode::Key& key) {
-  std::string near = key.text.size() < longest_guessed_word ? nearest(key.text, known_) : "";
-  suspected_.push_back(near);
-  reader_.diagnostics.add(
-      {Code::spec_unknown_key,
-       fmt::format("{} has no key '{}'", title_, key.text),
-       key.span,
-       {},
-       near.empty() ? "its keys are " + listed(known_) : fmt::format("did you mean '{}'?", near)});
+  suspected_.push_back(nearest(key.text, known_));
+  reader_.diagnostics.add({Code::spec_unknown_key,
+                           fmt::format("{} has no key '{}'", title_, key.text),
+                           key.span,
+                           {},
+                           suggest(key.text, key.span, known_, "its keys are " + listed(known_))});
 }
 
 // `needed` is "'key'". A misspelt key was reported already; it is not missing too.

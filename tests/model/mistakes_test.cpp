@@ -28,7 +28,7 @@ TEST_CASE("an unknown op is reported with the nearest; what uses its result is n
   INFO(b.text());
   CHECK_FALSE(b.model);
   CHECK(b.found() == Found{"model.unknown-name 9:11"});
-  CHECK(b.diagnostics.all()[0].help == "did you mean 'einsum'?");
+  CHECK(b.diagnostics.all()[0].help.text == "did you mean 'einsum'?");
 }
 
 TEST_CASE("independent mistakes are reported in one go") {
@@ -124,12 +124,12 @@ TEST_CASE("library families: unknown names, options and cases are shown in the s
   };
   Built name = build("{use: transformer_ml}");
   CHECK(name.found() == Found{"model.unknown-name 5:14"});
-  CHECK(name.diagnostics.all()[0].help == "did you mean 'transformer_lm'?");
+  CHECK(name.diagnostics.all()[0].help.text == "did you mean 'transformer_lm'?");
   Built option = build("{use: transformer_lm, with: {nrom: rms}}");
   CHECK(option.found() == Found{"model.unknown-name 5:37"});
   Built value = build("{use: transformer_lm, with: {feed_forward: swigluu}}");
   CHECK(value.found() == Found{"model.unknown-name 5:51"});
-  CHECK(value.diagnostics.all()[0].help == "did you mean 'swiglu'?");
+  CHECK(value.diagnostics.all()[0].help.text == "did you mean 'swiglu'?");
   Built layer = build("{use: dense_feed_forward}");
   CHECK(layer.found() == Found{"model.step 5:8"});
   Built grouped = build("{use: transformer_lm, with: {attention: grouped_query}}");

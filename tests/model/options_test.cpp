@@ -45,7 +45,7 @@ TEST_CASE("an option that is not declared is reported with the nearest one") {
   REQUIRE(d.all().size() == 1);
   CHECK(d.all()[0].message == "no option 'actvation' is declared in `with:` here");
   CHECK(d.all()[0].where.column == 6);
-  CHECK(d.all()[0].help == "did you mean '$activation'?");
+  CHECK(d.all()[0].help.text == "did you mean '$activation'?");
 }
 
 TEST_CASE("given options lie over the defaults, maps by key") {
@@ -56,7 +56,7 @@ TEST_CASE("given options lie over the defaults, maps by key") {
   CHECK(print_yaml(merged) == same("{norm: rms, moe: {top_k: 1, group: 256}}"));
   REQUIRE(d.all().size() == 1);
   CHECK(d.all()[0].message == "block 'b' has no option 'nrom'");
-  CHECK(d.all()[0].help == "did you mean 'norm'?");
+  CHECK(d.all()[0].help.text == "did you mean 'norm'?");
 }
 
 TEST_CASE("the library is embedded") {

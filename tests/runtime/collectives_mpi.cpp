@@ -7,9 +7,9 @@
 #include "collective_checks.h"
 #include "runtime/mpi_communicator.h"
 
-int main(int argc, char** argv) {
+int main(int, char** argv) {
   const mtf::Launch launch = mtf::launch();
-  const std::unique_ptr<mtf::Communicator> comm = mtf::start_mpi(&argc, &argv, std::atoi(argv[1]));
+  const std::unique_ptr<mtf::Communicator> comm = mtf::start_mpi(std::atoi(argv[1]));
   try {
     if (!launch.under_mpirun || launch.ranks != comm->size() || launch.local_size != comm->size() ||
         launch.local_rank != comm->rank())

@@ -114,7 +114,7 @@ TEST_CASE("Expressions without a value say why and where") {
     CHECK(e.found[0].where.line == 3);
     CHECK(e.found[0].where.column == c.column);
   }
-  CHECK(eval("d_mdoel * 2").found[0].help == "did you mean 'd_model'?");
+  CHECK(eval("d_mdoel * 2").found[0].help.text == "did you mean 'd_model'?");
 }
 
 TEST_CASE("The dims of a spec refer to each other in any order") {

@@ -201,10 +201,10 @@ TEST_CASE("Scalars have one spelling") {
 
 TEST_CASE("Keys that are unknown, missing or too many") {
   CHECK(found(read_lines("trian: 1\n")) == Found{"spec.unknown-key 3:1"});
-  CHECK(read_lines("trian: 1\n").diagnostics.all()[0].help == "did you mean 'train'?");
+  CHECK(read_lines("trian: 1\n").diagnostics.all()[0].help.text == "did you mean 'train'?");
   CHECK(read_lines("xyzzy: 1\n")
             .diagnostics.all()[0]
-            .help.starts_with("its keys are mtf, name, dims"));
+            .help.text.starts_with("its keys are mtf, name, dims"));
   CHECK(found(read_lines(data + "train: {steps: 1}\n")) == Found{"spec.missing-key 4:1"});
   CHECK(found(read_lines(data + "train: {steps: 1, optimizer: {}}\n")) ==
         Found{"spec.missing-key 4:19"});
