@@ -154,8 +154,8 @@ TEST_CASE("bad_many.yaml: all mistakes in one go") {
   Reading r = read_path(std::string(MTF_SPECS) + "/bad_many.yaml");
   CHECK(found(r) == Found{"layout.unknown-axis 7:43", "spec.range 10:16", "spec.unknown-key 10:38",
                           "yaml.duplicate-key 10:68"});
-  CHECK(r.find(Code::layout_unknown_axis)->help == "did you mean 'model'?");
-  CHECK(r.find(Code::spec_unknown_key)->help == "did you mean 'learning_rate'?");
+  CHECK(r.find(Code::layout_unknown_axis)->help.text == "did you mean 'model'?");
+  CHECK(r.find(Code::spec_unknown_key)->help.text == "did you mean 'learning_rate'?");
   CHECK(r.find(Code::spec_range)->message == "'steps' is -5; it must be at least 1");
   CHECK(r.spec.buildable);
 }
