@@ -13,6 +13,7 @@ int eval_command(const Options&);
 int infer_command(const Options&);
 int show_command(const Options&);
 int ops_command(const Options&);
+int doctor_command(const Options&);
 
 // Prints diagnostics to stderr (of rank 0) and, if there is an error, says how many. Exit::ok,
 // Exit::spec, or Exit::does_not_fit if broken budgets are the only errors.

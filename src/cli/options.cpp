@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/ranks.h"
+#include "runtime/machine.h"
 
 namespace mtf {
 namespace {
@@ -34,6 +35,13 @@ std::vector<Override> overrides_of(int argc, char** argv) {
   return out;
 }
 
+std::string version_text() {
+  std::string out = "mtf " MTF_VERSION;
+  for (const Fact& library : library_versions())
+    out += fmt::format("\n{:<8} {}", library.what, library.value);
+  return out;
+}
+
 void common(CLI::App& c, Options& o, std::vector<std::string>& sets, bool many) {
   auto* specs = c.add_option("spec", o.specs, "spec file, or - for standard input")->required();
   if (!many)
@@ -58,7 +66,7 @@ Parsed parse_command_line(int argc, char** argv) {
   CLI::App app(
       "mtf: named dims, a mesh and layout rules in one YAML file: validated, planned, trained and "
       "inferred.");
-  app.set_version_flag("--version", "mtf " MTF_VERSION);
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
 
   auto* validate = app.add_subcommand("validate", "check specs: every mistake, at its place");
@@ -95,6 +103,8 @@ Parsed parse_command_line(int argc, char** argv) {
   show->add_option("name", o.specs, "its name; without one, the list of names");
   auto* ops = app.add_subcommand("ops", "list the ops");
   ops->add_flag("--markdown", o.markdown, "as tables, with attributes, roles of dims and FLOPs");
+
+  app.add_subcommand("doctor", "what this machine has, and whether it keeps the laws");
 
   try {
     app.parse(argc, argv);

@@ -200,6 +200,14 @@ int from_environment(std::initializer_list<const char*> names, int least, int ot
 
 }  // namespace
 
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string_view all(text, static_cast<size_t>(length));
+  return std::string(all.substr(0, all.find_first_of(",\n")));
+}
+
 std::unique_ptr<Communicator> start_mpi(int sharing) {
   int provided = MPI_THREAD_SINGLE;
   require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), Exit::environment);

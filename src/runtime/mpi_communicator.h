@@ -14,6 +14,9 @@ namespace mtf {
 // teams of at most `sharing` neighbours (1: all over MPI). Throws a Failure, environment.
 std::unique_ptr<Communicator> start_mpi(int sharing = std::numeric_limits<int>::max());
 
+// Name and version of the MPI library; needs no start_mpi.
+std::string mpi_library();
+
 // On the success path only, after the last use of the communicator.
 void finish_mpi();
 
