@@ -37,41 +37,56 @@ bool is_empty(const YamlNode& node) {
                      [](const auto& entry) { return entry.second.is_null(); });
 }
 
-void print(const YamlNode& node, int indent, std::string& out);
+class LinePrinter {
+ public:
+  std::vector<YamlLine> lines;
 
-// The value after "key:" or "-": on the same line if it is a scalar or empty, else below.
-void print_value(const YamlNode& value, int indent, std::string& out) {
-  if (value.is_null())
-    out += " null\n";
-  else if (value.is_scalar())
-    out += ' ' + (value.quoted ? quote(value.text) : value.text) + '\n';
-  else if (is_empty(value))
-    out += value.is_list() ? " []\n" : " {}\n";
-  else {
-    out += '\n';
-    print(value, indent, out);
+  void print(const YamlNode& node, int indent) {
+    const std::string margin(static_cast<size_t>(indent), ' ');
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      path_.push_back(fmt::format("[{}]", i));
+      print_value(margin + '-', node.items[i], indent + 2);
+      path_.pop_back();
+    }
+    for (const auto& [key, value] : node.entries) {
+      if (value.is_null())
+        continue;
+      path_.push_back(key.text);
+      print_value(margin + key_text(key.text) + ':', value, indent + 2);
+      path_.pop_back();
+    }
   }
-}
 
-void print(const YamlNode& node, int indent, std::string& out) {
-  std::string margin(static_cast<size_t>(indent), ' ');
-  for (const YamlNode& item : node.items) {
-    out += margin + '-';
-    print_value(item, indent + 2, out);
-  }
-  for (const auto& [key, value] : node.entries) {
+ private:
+  // After "key:" or "-": on the same line if the value is a scalar or empty, else below.
+  void print_value(std::string head, const YamlNode& value, int indent) {
+    const bool here = !value.is_map() && !value.is_list();
     if (value.is_null())
-      continue;
-    out += margin + key_text(key.text) + ':';
-    print_value(value, indent + 2, out);
+      head += " null";
+    else if (here)
+      head += ' ' + (value.quoted ? quote(value.text) : value.text);
+    else if (is_empty(value))
+      head += value.is_list() ? " []" : " {}";
+    lines.push_back({std::move(head), path_, &value});
+    if (!here && !is_empty(value))
+      print(value, indent);
   }
-}
+
+  std::vector<std::string> path_;
+};
 
 }  // namespace
 
+std::vector<YamlLine> yaml_lines(const YamlNode& node) {
+  LinePrinter printer;
+  printer.print(node, 0);
+  return std::move(printer.lines);
+}
+
 std::string print_yaml(const YamlNode& node) {
   std::string out;
-  print(node, 0, out);
+  for (const YamlLine& line : yaml_lines(node))
+    out += line.text + '\n';
   return out;
 }
 

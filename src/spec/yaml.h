@@ -46,7 +46,15 @@ YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics);
 YamlNode parse_yaml_value(const Sources& sources, int file, size_t offset,
                           Diagnostics& diagnostics);
 
-// As block YAML that parses to the same tree. Null entries of maps are left out: they are absent.
+// One line of printed YAML, and the value that begins or stands on it.
+struct YamlLine {
+  std::string text;               // without the line's end
+  std::vector<std::string> path;  // keys, and "[i]" in lists, from the root
+  const YamlNode* value;
+};
+
+// Block YAML that parses to the same tree. Null entries of maps are left out: they are absent.
+std::vector<YamlLine> yaml_lines(const YamlNode& node);
 std::string print_yaml(const YamlNode& node);
 
 }  // namespace mtf
