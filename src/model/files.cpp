@@ -3,68 +3,50 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/text.h"
 #include "model/library.h"
 #include "ops/op.h"
+#include "spec/language.h"
 
 namespace mtf {
 namespace {
 
-enum class Form : uint8_t { map, list, word, words, any };
-
-struct KeyRow {
-  std::string_view key;
-  Form form;
-};
-
-constexpr KeyRow model_keys[] = {
-    {"with", Form::map},   {"dims", Form::map},   {"inputs", Form::map},
-    {"params", Form::map}, {"choose", Form::map}, {"blocks", Form::map},
-    {"steps", Form::list}, {"loss", Form::word},  {"outputs", Form::map}};
-constexpr KeyRow block_keys[] = {
-    {"takes", Form::words}, {"with", Form::map},   {"dims", Form::map},   {"local", Form::word},
-    {"params", Form::map},  {"choose", Form::map}, {"steps", Form::list}, {"gives", Form::any}};
-// What a library file of a layer may hold besides.
-constexpr KeyRow file_keys[] = {{"blocks", Form::map}};
-
+// Is it a map, a list, a word, ... as the key's form asks? What it holds is seen when it is built.
 bool fits(const YamlNode& n, Form form) {
+  auto is_scalar = [](const YamlNode& i) { return i.is_scalar(); };
   switch (form) {
-    case Form::map:
-      return n.is_map();
-    case Form::list:
+    case Form::steps:
       return n.is_list();
-    case Form::word:
+    case Form::value:
+    case Form::boolean:
+    case Form::text:
       return n.is_scalar();
-    case Form::words:
-      return n.is_scalar() || (n.is_list() && std::all_of(n.items.begin(), n.items.end(),
-                                                          [](auto& i) { return i.is_scalar(); }));
-    case Form::any:
+    case Form::values:
+      return n.is_scalar() ||
+             (n.is_list() && std::all_of(n.items.begin(), n.items.end(), is_scalar));
+    case Form::results:
       return !n.is_list();
+    default:
+      return n.is_map();
   }
-  return false;
 }
 
 std::string_view name_of(Form form) {
   switch (form) {
-    case Form::map:
-      return "a map";
-    case Form::list:
+    case Form::steps:
       return "a list";
-    case Form::word:
+    case Form::value:
+    case Form::boolean:
+    case Form::text:
       return "one word";
-    case Form::words:
+    case Form::values:
       return "a name or a list of names";
-    case Form::any:
+    case Form::results:
       return "a name or a map of names";
+    default:
+      return "a map";
   }
-  return "";
-}
-
-const KeyRow* find_row(std::span<const KeyRow> rows, std::string_view key) {
-  auto it = std::find_if(rows.begin(), rows.end(), [&](const KeyRow& r) { return r.key == key; });
-  return it == rows.end() ? nullptr : &*it;
 }
 
 }  // namespace
@@ -80,30 +62,25 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
     error(file, Code::spec_type, block.body->span, fmt::format("{} is a map", block.name));
     return;
   }
-  std::span<const KeyRow> rows = block_keys;
-  bool whole = block.body == &file.root;
-  if (!block.is_layer() && whole)
-    rows = model_keys;
-  std::vector<std::string> known;
-  for (const KeyRow& row : rows)
-    known.emplace_back(row.key);
+  const bool whole = block.body == &file.root;
+  const KeyTable& table = key_table(whole && !block.is_layer() ? "model" : "model.blocks.BLOCK");
   for (const auto& [key, value] : block.body->entries) {
-    const KeyRow* row = find_row(rows, key.text);
-    if (!row && whole)
-      row = find_row(file_keys, key.text);
+    const KeyRow* row = table.find(key.text);
+    if (!row && whole && key.text == "blocks")  // of a library file that is a layer
+      row = key_table("model").find(key.text);
     if (!row) {
       error(file, Code::spec_unknown_key, key.span,
             fmt::format("unknown key '{}' in {}", key.text, block.name),
-            suggest(key.text, key.span, known, "its keys are " + listed(known)));
+            suggest(key.text, key.span, table.names(), "its keys are " + listed(table.names())));
     } else if (!value.is_null() && !fits(value, row->form)) {
       error(file, Code::spec_type, value.span,
             fmt::format("'{}' of {} is {}", key.text, block.name, name_of(row->form)));
     }
   }
-  const char* last = block.is_layer() || !whole ? "gives" : "steps";
-  if (!block.body->find(last))
-    error(file, Code::spec_missing_key, block.body->span,
-          fmt::format("{} has no '{}'", block.name, last));
+  for (const KeyRow& row : table.rows)
+    if (row.required && !block.body->find(row.name))
+      error(file, Code::spec_missing_key, block.body->span,
+            fmt::format("{} has no '{}'", block.name, row.name));
 }
 
 void ModelFiles::check(ModelFile& file) {

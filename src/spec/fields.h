@@ -35,8 +35,7 @@ void fields(V& v, LearningRate& r) {
 
 template <class V>
 void adam_fields(V& v, Optimizer& o) {
-  v.field("learning_rate", o.learning_rate,
-          "step size: a number or {peak, warmup, decay, final}; 0.001 by default");
+  v.field("learning_rate", o.learning_rate, "step size: a number or {peak, warmup, decay, final}");
   v.field("betas", o.betas, "decay of the first and second moment", below_one());
   v.field("epsilon", o.epsilon, "added to the root of the second moment", at_least(0));
 }
@@ -75,7 +74,7 @@ void fields(V& v, Optimizer& o) {
 template <class V>
 void fields(V& v, CheckpointSpec& c) {
   v.field("directory", c.directory, "run directory (default runs/NAME)");
-  v.field("every", c.every, "steps between saves", at_least(1));
+  v.field("every", c.every, "steps between saves; the last step is saved in any case", at_least(1));
   v.field("keep", c.keep, "saved steps that are kept", at_least(1));
 }
 
@@ -92,7 +91,7 @@ void fields(V& v, TrainSpec& t) {
   });
   v.field("freeze", t.freeze, "path patterns of parameters that stay as they are");
   v.field("log_every", t.log_every, "steps between progress lines", at_least(1));
-  v.field("eval_every", t.eval_every, "steps between evaluations", at_least(1));
+  v.field("eval_every", t.eval_every, "steps between evaluations; none if left out", at_least(1));
   v.field("checkpoint", t.checkpoint, "where and how often to save");
   v.field("seed", t.seed, "of initial values, order of examples, dropout", at_least(0));
   v.later("init");
@@ -135,7 +134,9 @@ void fields(V& v, InferSpec& i) {
   v.field("tokens", i.tokens, "the input of token ids");
   v.field("logits", i.logits, "the output that scores the next token");
   v.field("max_tokens", i.max_tokens, "tokens to make", at_least(1));
-  v.field("prefill", i.prefill, "positions of the prompt read at once", at_least(1));
+  v.field("prefill", i.prefill,
+          "positions of the prompt read at once; the smaller of 128 and the length if left out",
+          at_least(1));
   v.field("temperature", i.temperature, "0 takes the likeliest token", at_least(0));
   v.field("top_k", i.top_k, "likeliest tokens to choose from; 0 is all", at_least(0));
   v.field("seed", i.seed, "of the choice of tokens", at_least(0));

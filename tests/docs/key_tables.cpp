@@ -1,221 +1,109 @@
-// The keys of a spec as the tables of docs/LANGUAGE.md, by walking the descriptions of
-// spec/fields.h. Every table is a map of the language; a key that holds a map names its table.
+// The keys of a spec as the tables of docs/LANGUAGE.md. Every table is a map of the language; a key
+// that holds a map names its table.
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <functional>
-#include <set>
 #include <string>
-#include <vector>
 
-#include "spec/fields.h"
+#include "spec/language.h"
 
 namespace mtf {
 namespace {
 
-std::string kind(const int64_t&) {
-  return "integer";
-}
-std::string kind(const double&) {
-  return "number";
-}
-std::string kind(const std::string&) {
-  return "text";
-}
-std::string kind(const std::array<double, 2>&) {
-  return "two numbers";
-}
-std::string kind(const std::vector<std::string>&) {
-  return "text, or a list of it";
-}
-std::string kind(const YamlNode&) {
-  return "map, see *Models*";
-}
-std::string kind(const std::vector<NamedPath>&) {
-  return "map of names to paths";
-}
-std::string kind(const Blocks&) {
-  return "power of two, or map of dims to integers";
-}
-std::string kind(const Mesh&) {
-  return "map of axes to sizes";
-}
-std::string kind(const std::vector<LayoutRule>&) {
-  return "layout rules";
-}
-std::string kind(const std::vector<std::pair<std::string, std::vector<LayoutRule>>>&) {
-  return "map of path patterns to layout rules";
+std::string words_of(const KeyRow& row) {
+  std::string list;
+  for (std::string_view word : row.words)
+    list += fmt::format("{}`{}`", list.empty() ? "" : ", ", word);
+  return list;
 }
 
-std::string shown(const int64_t& v) {
-  return std::to_string(v);
-}
-std::string shown(const double& v) {
-  return fmt::format("{}", v);
-}
-std::string shown(const std::string& v) {
-  return v;
-}
-std::string shown(const std::array<double, 2>& v) {
-  return fmt::format("[{}, {}]", v[0], v[1]);
-}
-template <class T>
-std::string shown(const T&) {
-  return {};
-}
-
-class Tables;
-
-// The visitor of fields.h for one map: writes a row for each key.
-class Table {
- public:
-  Table(Tables& all, std::string title) : all_(all), title_(std::move(title)) {}
-
-  template <class T>
-  void field(std::string_view key, T& target, std::string_view summary, Range range = {}) {
-    value(key, target, summary, range, false);
+std::string value_of(const KeyRow& row) {
+  const std::string title = row.table ? fmt::format("*{}*", row.table->title) : "";
+  switch (row.form) {
+    case Form::boolean:
+      return "true or false";
+    case Form::integer:
+      return "integer";
+    case Form::number:
+      return "number";
+    case Form::two_numbers:
+      return "two numbers";
+    case Form::rate:
+      return "number, or map, table " + title;
+    case Form::text:
+      return "text";
+    case Form::texts:
+      return "text, or a list of it";
+    case Form::word:
+      return words_of(row);
+    case Form::bytes:
+      return "size such as 2GiB";
+    case Form::path:
+      return "path";
+    case Form::paths:
+      return "path, or a list of paths";
+    case Form::name_or_path:
+      return "name or path";
+    case Form::size:
+      return "size";
+    case Form::keys:
+    case Form::model:
+      return "map, table " + title;
+    case Form::dims:
+      return "map of dims to sizes, or to " + title;
+    case Form::mesh:
+      return "map of axes to sizes";
+    case Form::named_paths:
+      return "map of names to paths";
+    case Form::named_keys:
+      return "map of names to " + title;
+    case Form::rules:
+      return "layout rules";
+    case Form::tensor_rules:
+      return "map of path patterns to layout rules";
+    case Form::layout:
+      return "layout rules, or map, table " + title;
+    case Form::block_counts:
+      return "power of two, or map of dims to integers";
+    case Form::options:
+      return "map of options";
+    case Form::dim_names:
+      return "a dim, or a list of dims";
+    case Form::fan_pair:
+      return "a list of two: dims in, dims out";
+    case Form::tensors:
+      return "map of names to dims, or to " + title;
+    case Form::choices:
+      return "map of names to choices";
+    case Form::steps:
+      return "list of steps";
+    case Form::value:
+      return "name of a value";
+    case Form::values:
+      return "name, or a list of names";
+    case Form::named_value:
+      return "map of names to names of values";
+    case Form::results:
+      return "name, or map of names to names";
   }
-  template <class T>
-  void required(std::string_view key, T& target, std::string_view summary, Range range = {}) {
-    value(key, target, summary, range, true);
-  }
-  template <class E, size_t n>
-  void word(std::string_view key, E& target, std::string_view summary, const Word<E> (&words)[n]) {
-    std::string list, initial;
-    for (const Word<E>& w : words) {
-      list += (list.empty() ? "`" : ", `") + std::string(w.text) + "`";
-      if (w.value == target)
-        initial = w.text;
-    }
-    row(key, list, initial, summary);
-  }
-  template <class Integer>
-  void bytes(std::string_view key, Integer&, std::string_view summary) {
-    row(key, "size such as 2GiB", "", summary);
-  }
-  void path(std::string_view key, std::string&, std::string_view s) { row(key, "path", "", s); }
-  void paths(std::string_view key, std::vector<std::string>&, std::string_view s) {
-    row(key, "path, or a list of paths", "", s);
-  }
-  void name_or_path(std::string_view key, std::string& target, std::string_view summary) {
-    row(key, "name or path", target, summary);
-  }
-  void expression(std::string_view key, std::string&, SourceSpan&, std::string_view summary) {
-    row(key, "size", "", summary);
-  }
-  void group(std::string_view key, std::string_view summary,
-             const std::function<void(Table&)>& inner);
-  void alternative(std::string_view key, const std::function<void()>&) {
-    alternatives_.insert(std::string(key));
-  }
-  void later(std::string_view key) { later_.push_back("`" + std::string(key) + "`"); }
-
-  std::string text() const;
-
- private:
-  template <class T>
-  void value(std::string_view key, T& target, std::string_view summary, Range range, bool needed);
-
-  std::string below(std::string_view key) const {
-    return (title_ == "spec" ? "" : title_ + ".") + std::string(key);
-  }
-
-  void row(std::string_view key, std::string type, const std::string& initial,
-           std::string_view summary) {
-    const bool one_of = alternatives_.contains(std::string(key));
-    rows_ += fmt::format("| `{}` | {}{} | {} | {} |\n", key, type, one_of ? " (one of)" : "",
-                         initial.empty() ? "" : "`" + initial + "`", summary);
-  }
-
-  Tables& all_;
-  std::string title_, rows_;
-  std::set<std::string> alternatives_;
-  std::vector<std::string> later_;
-};
-
-class Tables {
- public:
-  template <class Describe>
-  void add(const std::string& title, const Describe& describe) {
-    const size_t place = texts_.size();
-    texts_.emplace_back();
-    Table table(*this, title);
-    describe(table);
-    texts_[place] = table.text();
-  }
-  std::string text() const {
-    std::string out;
-    for (const std::string& t : texts_)
-      out += t;
-    return out;
-  }
-
- private:
-  std::vector<std::string> texts_;  // in the order in which the maps are met
-};
-
-void Table::group(std::string_view key, std::string_view summary,
-                  const std::function<void(Table&)>& inner) {
-  const std::string title = below(key);
-  row(key, "map, table *" + title + "*", "", summary);
-  all_.add(title, inner);
+  return "";
 }
 
-template <class T>
-struct Held {
-  using Type = T;
-};
-template <class T>
-struct Held<std::optional<T>> {
-  using Type = T;
-};
-
-template <class T>
-void Table::value(std::string_view key, T& target, std::string_view summary, Range range,
-                  bool needed) {
-  using Value = typename Held<T>::Type;
-  Value fresh{};
-  std::string type, initial;
-  const std::string title = below(key);
-  if constexpr (requires { kind(fresh); }) {
-    type = kind(fresh);
-    initial = needed || !std::is_same_v<Value, T> ? "" : shown(target);
-    if (const std::string limits = range.text(); !limits.empty())
-      type += ", " + limits;
-  } else if constexpr (std::is_same_v<Value, std::vector<DimSpec>>) {
-    type = "map of dims to sizes, or to *" + title + ".DIM*";
-    if (title_ == "spec")
-      all_.add(title + ".DIM", [](Table& t) {
-        DimSpec d;
-        fields(t, d);
-      });
-  } else if constexpr (std::is_same_v<Value, std::vector<SyntheticInput>>) {
-    type = "map of inputs to *" + title + ".INPUT*";
-    all_.add(title + ".INPUT", [](Table& t) {
-      SyntheticInput s;
-      fields(t, s);
-    });
-  } else if constexpr (std::is_same_v<Value, LayoutRules>) {
-    type = "layout rules, or map, table *layout*";
-    if (title_ == "spec")
-      all_.add("layout", [&](Table& t) { fields(t, fresh); });
-  } else {
-    const bool number = std::is_same_v<Value, LearningRate>;
-    type = fmt::format("{}map, table *{}*", number ? "number, or " : "",
-                       number ? "learning_rate" : title);
-    if (!number)
-      all_.add(title, [&](Table& t) { fields(t, fresh); });
-  }
-  row(key, type + (needed ? ", required" : ""), initial, summary);
-}
-
-std::string Table::text() const {
+std::string text_of(const KeyTable& table) {
   std::string out = fmt::format(
-      "#### {}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{}", title_, rows_);
-  if (!later_.empty()) {
+      "#### {}\n\n| key | value | default | meaning |\n|---|---|---|---|\n", table.title);
+  for (const KeyRow& row : table.rows) {
+    std::string value = value_of(row);
+    if (const std::string limits = row.range.text(); !limits.empty())
+      value += ", " + limits;
+    out += fmt::format("| `{}` | {}{}{} | {} | {} |\n", row.name, value,
+                       row.required ? ", required" : "", row.one_of ? " (one of)" : "",
+                       row.initial.empty() ? "" : "`" + row.initial + "`", row.summary);
+  }
+  if (!table.later.empty()) {
     out += "\nNot yet, and refused:";
-    for (const std::string& key : later_)
-      out += " " + key;
+    for (std::string_view key : table.later)
+      out += fmt::format(" `{}`", key);
     out += "\n";
   }
   return out + "\n";
@@ -225,15 +113,7 @@ std::string Table::text() const {
 }  // namespace mtf
 
 int main() {
-  mtf::Tables tables;
-  tables.add("spec", [](mtf::Table& t) {
-    mtf::Spec spec;
-    fields(t, spec);
-  });
-  tables.add("learning_rate", [](mtf::Table& t) {
-    mtf::LearningRate rate;
-    fields(t, rate);
-  });
-  std::fputs(tables.text().c_str(), stdout);
+  for (const mtf::KeyTable& table : mtf::language())
+    std::fputs(mtf::text_of(table).c_str(), stdout);
   return 0;
 }
