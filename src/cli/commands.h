@@ -14,6 +14,8 @@ int infer_command(const Options&);
 int show_command(const Options&);
 int ops_command(const Options&);
 int doctor_command(const Options&);
+int init_command(const Options&);
+int config_command(const Options&);
 
 // Prints diagnostics to stderr (of rank 0) and, if there is an error, says how many. Exit::ok,
 // Exit::spec, or Exit::does_not_fit if broken budgets are the only errors.

@@ -20,6 +20,7 @@ constexpr Command commands[] = {
     {"train", mtf::train_command},       {"eval", mtf::eval_command},
     {"infer", mtf::infer_command},       {"show", mtf::show_command},
     {"ops", mtf::ops_command},           {"doctor", mtf::doctor_command},
+    {"init", mtf::init_command},         {"config", mtf::config_command},
 };
 
 // Says what went wrong before this process joined the others; the exit code.

@@ -104,6 +104,14 @@ Parsed parse_command_line(int argc, char** argv) {
   auto* ops = app.add_subcommand("ops", "list the ops");
   ops->add_flag("--markdown", o.markdown, "as tables, with attributes, roles of dims and FLOPs");
 
+  auto* init = app.add_subcommand("init", "write a commented starter spec");
+  init->add_option("starter", o.specs,
+                   "which one, and the file to write (- is standard output); without one, the "
+                   "list of starters")
+      ->expected(0, 2);
+  auto* config =
+      app.add_subcommand("config", "print a spec as it is read, with the origin of each value");
+  common(*config, o, sets, false);
   app.add_subcommand("doctor", "what this machine has, and whether it keeps the laws");
 
   try {
