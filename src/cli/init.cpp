@@ -1,6 +1,7 @@
 // mtf init: a commented starter spec. mtf config: a spec as it is read, with origins.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,15 @@
 
 namespace mtf {
 namespace {
+
+// A file's name as the name of a spec, which becomes part of a path.
+std::string spec_name(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string();
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
+      c = '-';
+  return name.empty() || name[0] == '-' ? "spec" + name : name;
+}
 
 // Never overwrites a file.
 void write_new(const std::string& path, const std::string& text) {
@@ -40,7 +50,7 @@ int init_command(const Options& o) {
   const std::string& starter = o.specs[0];
   const std::string path = o.specs.size() > 1 ? o.specs[1] : starter + ".yaml";
   const std::optional<std::string> text =
-      starter_text(starter, std::filesystem::path(path).stem().string());
+      starter_text(starter, path == "-" ? starter : spec_name(path));
   if (!text)
     throw Failure(Exit::command_line, fmt::format("there is no starter '{}'; there are {}",
                                                   printable(starter), listed(names)));

@@ -20,8 +20,6 @@ struct Line {
   std::string text, comment;
 };
 
-// The table of the map at the end of `path`, and the row of its last key; null where the user
-// chooses the keys.
 class StarterWriter {
  public:
   std::vector<Line> lines;
@@ -44,8 +42,9 @@ class StarterWriter {
       const KeyRow* row = table.find(e.first.text);
       return row && row->one_of;
     });
+    const bool from_library = map.find("use") != nullptr;  // takes the place of all other keys
     for (const KeyRow& row : table.rows)
-      if (!map.find(row.name))
+      if (!map.find(row.name) && !from_library)
         lines.push_back({fmt::format("{}# {}: {}", margin, row.name, row.initial),
                          (row.one_of && chosen ? "instead: " : "") + std::string(row.summary)});
   }

@@ -45,7 +45,13 @@ class LinePrinter {
     const std::string margin(static_cast<size_t>(indent), ' ');
     for (size_t i = 0; i < node.items.size(); ++i) {
       path_.push_back(fmt::format("[{}]", i));
-      print_value(margin + '-', node.items[i], indent + 2);
+      const size_t first = lines.size();
+      if (node.items[i].is_map() && !is_empty(node.items[i])) {
+        print(node.items[i], indent + 2);
+        lines[first].text[static_cast<size_t>(indent)] = '-';
+      } else {
+        print_value(margin + '-', node.items[i], indent + 2);
+      }
       path_.pop_back();
     }
     for (const auto& [key, value] : node.entries) {

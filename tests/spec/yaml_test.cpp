@@ -175,8 +175,7 @@ TEST_CASE("Printed YAML reads back as the same tree") {
   b:
     - 1
     - "2"
-    -
-      c: "x\x09y"
+    - c: "x\x09y"
   e: {}
 f:
   -
