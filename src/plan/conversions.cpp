@@ -41,8 +41,8 @@ ValueId Conversions::step(ValueId from, const Action& action, Phase phase) {
   v.storage = Storage::temporary;
   v.alias_of = {};
   const Origin origin = origins_[from];
-  if (std::holds_alternative<AllGather>(action) && v.local_bytes() > rules_.gather_limit)
-    conflicts_.gather(v.name, origin, v.local_bytes(), diagnostics_);
+  if (std::holds_alternative<AllGather>(action))
+    findings_.gathered(v.name, origin, v.local_bytes());
   const ValueId made = add(std::move(v));
   program_.code.push_back({action, {from}, {made}, origin, phase, 0, 0});
   made_at(made, origin);

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "mesh/layout.h"
-#include "plan/conflicts.h"
+#include "plan/layout_findings.h"
 #include "plan/names.h"
 #include "plan/program.h"
 
@@ -12,9 +12,8 @@ namespace mtf {
 
 class Conversions {
  public:
-  Conversions(Program& program, const LayoutRules& rules, Conflicts& conflicts,
-              Diagnostics& diagnostics)
-      : program_(program), rules_(rules), conflicts_(conflicts), diagnostics_(diagnostics) {}
+  Conversions(Program& program, LayoutFindings& findings)
+      : program_(program), findings_(findings) {}
 
   // Where conversions of a value say they come from.
   void made_at(ValueId v, const Origin& origin) { origins_[v] = origin; }
@@ -33,9 +32,7 @@ class Conversions {
   ValueId step(ValueId from, const Action&, Phase);
 
   Program& program_;
-  const LayoutRules& rules_;
-  Conflicts& conflicts_;
-  Diagnostics& diagnostics_;
+  LayoutFindings& findings_;
   std::map<ValueId, std::map<Key, ValueId>> converted_;
   std::map<std::pair<ValueId, NodeId>, ValueId> views_;
   std::map<ValueId, Origin> origins_;

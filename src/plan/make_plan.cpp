@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "plan/names.h"
 #include "plan/rule_checks.h"
+#include "plan/style.h"
 
 namespace mtf {
 namespace {
@@ -132,16 +133,32 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
                      ""});
 }
 
+void check_style(const std::vector<Program>& programs, const std::vector<int64_t>& runs_per_step,
+                 const LayoutRules& rules, Diagnostics& diagnostics) {
+  std::vector<StepProgram> step;
+  for (size_t i = 0; i < programs.size(); ++i)
+    if (runs_per_step[i] > 0)
+      step.push_back({programs[i], runs_per_step[i]});
+  check_work(step, rules, diagnostics);
+  check_conversions(step, rules, diagnostics);
+}
+
 std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh,
-                             const LayoutRules& rules, const Numerics& numerics,
+                             const LayoutRules& rules, const Numerics& numerics, Job job,
                              Diagnostics& diagnostics) {
   const int earlier = diagnostics.errors();
   const Graph& main = phases[std::min<size_t>(1, phases.size() - 1)].graph;
   check_rule_names(spec, main, diagnostics);
   check_block_names(spec, main, diagnostics);
-  Plan plan = plan_phases(phases, mesh, rules, numerics, diagnostics);
+  std::vector<Program> programs = partition_phases(phases, mesh, rules, numerics, diagnostics);
   if (diagnostics.errors() > earlier)
     return std::nullopt;
+  std::vector<int64_t> runs_per_step;
+  for (const PhaseGraph& phase : phases)
+    runs_per_step.push_back(phase.runs_per_step);
+  if (job != Job::infer)
+    check_style(programs, runs_per_step, rules, diagnostics);
+  Plan plan = plan_programs(std::move(programs), std::move(runs_per_step));
   plan.id_ranges = id_ranges(phases);
   check_budget(spec, plan, diagnostics);
   return plan;
@@ -158,7 +175,7 @@ std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, Diagnosti
                : eval_phase(inner, sources, numerics, diagnostics, 1, phases);
   if (!made)
     return std::nullopt;
-  return finished(inner, phases, inner.mesh, rules, numerics, diagnostics);
+  return finished(inner, phases, inner.mesh, rules, numerics, Job::infer, diagnostics);
 }
 
 }  // namespace
@@ -183,7 +200,8 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
   } else if (!eval_phase(spec, sources, numerics, diagnostics, 1, phases)) {
     return std::nullopt;
   }
-  std::optional<Plan> plan = finished(spec, phases, spec.mesh, spec.layout, numerics, diagnostics);
+  std::optional<Plan> plan =
+      finished(spec, phases, spec.mesh, spec.layout, numerics, job, diagnostics);
   if (plan) {
     check_rule_uses(spec, *plan, diagnostics);
     check_patterns(spec, phases, diagnostics);

@@ -30,6 +30,19 @@ std::string tensor_path(const Node& node) {
   return node.op->name == "state" ? name->substr(0, name->rfind('/')) : *name;
 }
 
+std::string folded(std::string_view path) {
+  std::string out;
+  for (size_t i = 0; i < path.size(); ++i) {
+    out += path[i];
+    if (path[i] != '[')
+      continue;
+    const size_t end = path.find(']', i);
+    out += "*";
+    i = end == std::string_view::npos ? path.size() : end - 1;
+  }
+  return out;
+}
+
 Names::Names(const Graph& graph) {
   const size_t n = graph.nodes.size();
   aliases_.resize(n);

@@ -2,6 +2,10 @@
 // dim names. Readers are counted per base.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "graph/graph.h"
 
 namespace mtf {
@@ -41,5 +45,8 @@ class Names {
 // What patterns of `layout.tensors` match: a parameter's path for its gradient and state too; for a
 // cache the step that writes it.
 std::string tensor_path(const Node& node);
+
+// "layers[3]/w1" -> "layers[*]/w1": what copies of a block have in common.
+std::string folded(std::string_view path);
 
 }  // namespace mtf

@@ -2,14 +2,11 @@
 // gives; its operands are converted to that layout, its result rests as docs/LANGUAGE.md says.
 #include "plan/partition.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "base/check.h"
 #include "base/text.h"
-#include "plan/conflicts.h"
 #include "plan/conversions.h"
 #include "plan/lower.h"
 #include "plan/names.h"
@@ -21,15 +18,13 @@ namespace {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, const Mesh& mesh, const LayoutRules& rules,
-              const Numerics& numerics, std::string name, Diagnostics& diagnostics)
+  Partitioner(const Graph& graph, const Mesh& mesh, const LayoutRules& rules, std::string name,
+              LayoutFindings& findings)
       : graph_(graph),
         rules_(rules),
-        numerics_(numerics),
-        diagnostics_(diagnostics),
+        findings_(findings),
         names_(graph),
-        conflicts_(graph, mesh, rules),
-        conversions_(program_, rules, conflicts_, diagnostics) {
+        conversions_(program_, findings) {
     program_.name = std::move(name);
     program_.mesh = mesh;
     program_.dims = graph.dims;
@@ -44,10 +39,6 @@ class Partitioner {
     }
     for (const Named& output : graph_.outputs)
       bind_output(output);
-    conflicts_.report(diagnostics_);
-    if (!conflicts_.any())  // a layout that cannot be is not judged further
-      for (Diagnostic& d : inexact_)
-        diagnostics_.add(std::move(d));
     return std::move(program_);
   }
 
@@ -69,7 +60,7 @@ class Partitioner {
     const auto* rules = &rules_.for_tensor(tensor_path(like));
     std::vector<WalkConflict> conflicts;
     auto split = walk(dims_of(node.type.shape.dims), program_.mesh, *rules, &conflicts);
-    conflicts_.note(node, node.type.shape.dims, conflicts, false);
+    findings_.conflicts(graph_, node, node.type.shape.dims, conflicts, false);
     return split;
   }
 
@@ -110,7 +101,7 @@ class Partitioner {
     } else {
       std::vector<WalkConflict> conflicts;
       layout.split = walk(dims_of(layout.dims), program_.mesh, rules_.rules, &conflicts);
-      conflicts_.note(node, layout.dims, conflicts, true);
+      findings_.conflicts(graph_, node, layout.dims, conflicts, true);
     }
     for (size_t i = 0; i < layout.dims.size(); ++i)
       if (role_of(node, layout.dims[i]) == Role::whole)
@@ -283,22 +274,8 @@ class Partitioner {
   void count_sum(const Node& node, bool exact) {
     ++program_.sums;
     program_.exact_sums += exact;
-    if (exact || numerics_.fast)
-      return;
-    std::string dims;
-    for (DimId d : summed_dims(node))
-      dims += (dims.empty() ? "" : ", ") + graph_[d].name + "=" + std::to_string(graph_[d].size);
-    Diagnostic d{
-        Code::layout_inexact,
-        fmt::format("the sum over {} in {} is split where its blocks do not allow it: results "
-                    "will differ in rounding from other layouts",
-                    dims, node.origin.scope),
-        node.origin.span,
-        {},
-        "raise `numerics.blocks` for these dims, or write `exact: fast`"};
-    if (numerics_.exact_required)
-      d.severity = Severity::error;
-    inexact_.push_back(std::move(d));
+    if (!exact)
+      findings_.inexact(graph_, summed_dims(node), node.origin);
   }
 
   void count_flops(const Node& node, const OpLayout& layout, Instruction& instruction) const {
@@ -377,11 +354,8 @@ class Partitioner {
 
   const Graph& graph_;
   const LayoutRules& rules_;
-  const Numerics& numerics_;
-  Diagnostics& diagnostics_;
+  LayoutFindings& findings_;
   Names names_;
-  Conflicts conflicts_;
-  std::vector<Diagnostic> inexact_;
   Program program_;
   std::vector<Home> home_;
   Conversions conversions_;
@@ -391,8 +365,8 @@ class Partitioner {
 }  // namespace
 
 Program partition(const Graph& graph, const Mesh& mesh, const LayoutRules& rules,
-                  const Numerics& numerics, std::string program_name, Diagnostics& diagnostics) {
-  return Partitioner(graph, mesh, rules, numerics, std::move(program_name), diagnostics).run();
+                  std::string program_name, LayoutFindings& findings) {
+  return Partitioner(graph, mesh, rules, std::move(program_name), findings).run();
 }
 
 }  // namespace mtf

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/fuse.h"
 #include "plan/pack.h"
@@ -21,24 +22,30 @@ int64_t Plan::device_bytes(int threads) const {
   return resident.bytes + io_bytes + arena_bytes + threads * scratch_bytes;
 }
 
-Plan plan_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh, const LayoutRules& rules,
-                 const Numerics& numerics, Diagnostics& diagnostics) {
+std::vector<Program> partition_phases(const std::vector<PhaseGraph>& phases, const Mesh& mesh,
+                                      const LayoutRules& rules, const Numerics& numerics,
+                                      Diagnostics& diagnostics) {
+  std::vector<Program> programs;
+  LayoutFindings findings(mesh, rules, numerics);
+  for (const PhaseGraph& phase : phases)
+    programs.push_back(partition(phase.graph, mesh, rules, phase.name, findings));
+  findings.report(diagnostics);
+  return programs;
+}
+
+Plan plan_programs(std::vector<Program> programs, std::vector<int64_t> runs_per_step) {
   Plan plan;
-  plan.mesh = mesh;
+  plan.mesh = programs[0].mesh;
+  plan.runs_per_step = std::move(runs_per_step);
   plan.scratch_bytes = scratch_bytes_per_thread;
-  const int earlier = diagnostics.errors();
-  for (const PhaseGraph& phase : phases) {
-    PlannedProgram planned;
-    planned.program = partition(phase.graph, mesh, rules, numerics, phase.name, diagnostics);
-    if (diagnostics.errors() > earlier)
-      return plan;
+  for (Program& program : programs) {
+    PlannedProgram& planned = plan.programs.emplace_back();
+    planned.program = std::move(program);
     fuse(planned.program);
     pack(planned.program);
     bind_outputs(planned.program);
     verify(planned.program);
     collect_resident(planned.program, plan.resident);
-    plan.programs.push_back(std::move(planned));
-    plan.runs_per_step.push_back(phase.runs_per_step);
   }
   for (PlannedProgram& p : plan.programs) {
     p.memory = plan_memory(p.program, plan.resident);

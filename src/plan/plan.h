@@ -48,9 +48,12 @@ struct Plan {
   int64_t device_bytes(int threads) const;
 };
 
-// partition -> fuse -> pack -> bind -> verify -> memory -> traffic, for every phase. After an error
-// of its own it stops: the plan is then not to be used.
-Plan plan_phases(const std::vector<PhaseGraph>&, const Mesh&, const LayoutRules&, const Numerics&,
-                 Diagnostics&);
+// One program for each phase, an instruction for each op that computes. The errors of all phases
+// are reported, each once; after one the programs are not to be used.
+std::vector<Program> partition_phases(const std::vector<PhaseGraph>&, const Mesh&,
+                                      const LayoutRules&, const Numerics&, Diagnostics&);
+
+// fuse -> pack -> bind -> verify -> memory -> traffic, for at least one program.
+Plan plan_programs(std::vector<Program>, std::vector<int64_t> runs_per_step);
 
 }  // namespace mtf

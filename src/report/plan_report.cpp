@@ -5,23 +5,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/names.h"
 
 namespace mtf {
 namespace {
-
-// "layers[3]/w1" -> "layers[*]/w1": copies of a block print as one.
-std::string folded(const std::string& scope) {
-  std::string out;
-  for (size_t i = 0; i < scope.size(); ++i) {
-    out += scope[i];
-    if (scope[i] != '[')
-      continue;
-    const size_t end = scope.find(']', i);
-    out += "*";
-    i = end == std::string::npos ? scope.size() : end - 1;
-  }
-  return out;
-}
 
 std::string_view word(Phase phase) {
   switch (phase) {

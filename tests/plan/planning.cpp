@@ -36,6 +36,9 @@ Planned plan_file(const std::string& path, const std::vector<std::string>& overr
   out.spec = read_spec(sources, path, as_overrides(overrides), diagnostics);
   out.plan = make_plan(out.spec, sources, job, diagnostics);
   out.messages = errors(diagnostics);
+  for (const Diagnostic& d : diagnostics.all())
+    if (d.severity == Severity::warning)
+      out.warnings.push_back(d);
   return out;
 }
 
@@ -64,9 +67,10 @@ Planned plan_unfused(const std::string& path, const std::vector<std::string>& ov
   Plan plan;
   plan.mesh = spec.mesh;
   plan.scratch_bytes = scratch_bytes_per_thread;
+  LayoutFindings findings(spec.mesh, spec.layout, numerics);
   for (const auto& [name, graph] : phases) {
     PlannedProgram planned;
-    planned.program = partition(graph, spec.mesh, spec.layout, numerics, name, diagnostics);
+    planned.program = partition(graph, spec.mesh, spec.layout, name, findings);
     bind_outputs(planned.program);
     verify(planned.program);
     collect_resident(planned.program, plan.resident);
@@ -80,6 +84,7 @@ Planned plan_unfused(const std::string& path, const std::vector<std::string>& ov
     plan.arena_bytes = std::max(plan.arena_bytes, p.memory.arena_bytes);
     plan.io_bytes = std::max(plan.io_bytes, p.memory.input_bytes + p.memory.output_bytes);
   }
+  findings.report(diagnostics);
   out.plan = std::move(plan);
   out.messages = errors(diagnostics);
   return out;

@@ -14,6 +14,7 @@ struct Planned {
   Spec spec;
   std::optional<Plan> plan;
   std::string messages;  // errors, one a line
+  std::vector<Diagnostic> warnings;
 };
 
 // `overrides` as on the command line: "mesh={all: 4}". The spec is a path below the project.

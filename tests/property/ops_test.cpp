@@ -176,10 +176,11 @@ class OpCase {
       mesh.axes.push_back({dim + "_axis", ways});
     }
     Diagnostics diagnostics;
-    const Plan plan =
-        plan_phases({{"case", built_.graph, 1}}, mesh, rules, built_.numerics, diagnostics);
+    std::vector<Program> programs =
+        partition_phases({{"case", built_.graph, 1}}, mesh, rules, built_.numerics, diagnostics);
     if (diagnostics.has_errors())
       return std::nullopt;
+    const Plan plan = plan_programs(std::move(programs), {1});
     const Program& p = plan.programs[0].program;
     if (exact)
       *exact = p.exact_sums == p.sums;
