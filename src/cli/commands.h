@@ -13,6 +13,7 @@ int eval_command(const Options&);
 int infer_command(const Options&);
 int show_command(const Options&);
 int ops_command(const Options&);
+int schema_command(const Options&);
 int doctor_command(const Options&);
 int init_command(const Options&);
 int config_command(const Options&);

@@ -114,6 +114,8 @@ Parsed parse_command_line(int argc, char** argv) {
   common(*config, o, sets, false);
   app.add_subcommand("doctor", "what this machine has, and whether it keeps the laws");
 
+  app.add_subcommand("schema", "print the JSON Schema of specs");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

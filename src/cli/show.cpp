@@ -1,4 +1,4 @@
-// mtf show, mtf ops: what the executable brings with it.
+// mtf show, mtf ops, mtf schema: what the executable brings with it.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "model/library.h"
 #include "report/op_table.h"
+#include "report/schema.h"
 
 namespace mtf {
 
@@ -35,6 +36,12 @@ int show_command(const Options& o) {
 int ops_command(const Options& o) {
   const std::string table = o.markdown ? ops_as_markdown() : ops_as_text();
   std::fwrite(table.data(), 1, table.size(), stdout);
+  return 0;
+}
+
+int schema_command(const Options&) {
+  const std::string schema = spec_schema();
+  std::fwrite(schema.data(), 1, schema.size(), stdout);
   return 0;
 }
 

@@ -78,7 +78,8 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
     }
   }
   for (const KeyRow& row : table.rows)
-    if (row.required && !block.body->find(row.name))
+    if (const YamlNode* value = block.body->find(row.name);
+        row.required && (!value || value->is_null()))
       error(file, Code::spec_missing_key, block.body->span,
             fmt::format("{} has no '{}'", block.name, row.name));
 }

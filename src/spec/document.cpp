@@ -298,9 +298,20 @@ std::string resolve_path(const Sources& sources, SourceSpan where, const std::st
   return directory.empty() ? path : (directory / path).lexically_normal().string();
 }
 
+bool is_replaced_whole(std::string_view path) {
+  return std::any_of(replaced_whole.begin(), replaced_whole.end(), [&](std::string_view whole) {
+    return path.starts_with(whole) && (path.size() == whole.size() || path[whole.size()] == '.');
+  });
+}
+
+std::span<const std::string_view> layout_words() {
+  static constexpr std::array<std::string_view, 5> words = {"rules", "tensors", "regions", "ops",
+                                                            "limits"};
+  return words;
+}
+
 bool is_layout_word(std::string_view key) {
-  constexpr std::array<std::string_view, 5> words = {"rules", "tensors", "regions", "ops",
-                                                     "limits"};
+  const auto words = layout_words();
   return std::find(words.begin(), words.end(), key) != words.end();
 }
 
