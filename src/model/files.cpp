@@ -90,6 +90,8 @@ void ModelFiles::check(ModelFile& file) {
   if (!blocks || !blocks->is_map())
     return;
   for (const auto& [key, body] : blocks->entries) {
+    if (body.is_null())
+      continue;
     if (find_op(key.text) || library_text(key.text) || key.text == "repeat" || key.text == "pass") {
       error(file, Code::model_duplicate_name, key.span,
             fmt::format("block '{}' would hide the {} of that name", key.text,

@@ -126,7 +126,8 @@ bool Interpreter::open(Frame& frame, const YamlNode* given) {
   for (const Diagnostic& d : mistakes.all())
     found_.add(d);
   const YamlNode* local = frame.body.find("local");
-  bool is_local = local && read_boolean(*local, "local", found_).value_or(false);
+  bool is_local =
+      local && !local->is_null() && read_boolean(*local, "local", found_).value_or(false);
   frame.depth = dims_.enter(frame.body.find("dims"), is_local, frame.scope);
   if (mistakes.has_errors())
     return false;
@@ -193,7 +194,7 @@ void Interpreter::declare_inputs(Frame& frame) {
     else
       report(Code::spec_missing_key, value.span, fmt::format("input '{}' has no 'dims'", key.text));
     std::optional<DType> type = builder_.numerics.statistics();
-    if (dtype)
+    if (dtype && !dtype->is_null())
       type = read_dtype(*dtype, "dtype", found_);
     bool good =
         ids && type && std::none_of(ids->begin(), ids->end(), [](DimId d) { return d.index < 0; });
@@ -235,7 +236,7 @@ void Interpreter::make_leaf(Declared& d) {
   std::optional<std::vector<DimId>> dims = read_dims(*d.dims, "dims", find, found_);
   bool good =
       dims && std::none_of(dims->begin(), dims->end(), [](DimId id) { return id.index < 0; });
-  if (good && d.init) {
+  if (good && d.init && !d.init->is_null()) {
     d.value = read_init(*d.init, model_.graph, find, found_);
     good = d.value.has_value();
   }

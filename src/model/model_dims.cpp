@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "spec/reader.h"
+
 namespace mtf {
 namespace {
 
@@ -47,18 +49,9 @@ std::vector<DimSpec> ModelDims::read(const YamlNode* dims) {
   std::vector<DimSpec> out;
   if (!dims || dims->is_null())
     return out;
-  for (const auto& [key, value] : dims->entries) {
-    const YamlNode* size = value.is_map() ? value.find("size") : &value;
-    const YamlNode* like = value.find("like");
-    if (size && size->is_scalar())
-      out.push_back({key.text, size->text, like ? like->text : "", key.span, size->span});
-    else
-      diagnostics_.add({Code::spec_type,
-                        fmt::format("dim '{}' is a size or {{size: ..., like: ...}}", key.text),
-                        value.span,
-                        {},
-                        {}});
-  }
+  const Sources no_paths;
+  Spec unused;
+  Reader(no_paths, diagnostics_, unused).read(*dims, {"dims", dims->span}, out);
   return out;
 }
 

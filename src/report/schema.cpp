@@ -20,6 +20,9 @@ constexpr std::string_view size_pattern = "^[A-Za-z0-9_ $.+*/()-]+$";
 constexpr std::string_view bytes_pattern =
     "^(0|[1-9][0-9]*)(\\.[0-9]+)? *(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)$";
 
+constexpr std::string_view number_pattern =
+    "^(true|false|-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?)$";
+
 Json pattern(std::string_view expression) {
   return {{"type", "string"}, {"pattern", expression}};
 }
@@ -28,6 +31,13 @@ Json pattern(std::string_view expression) {
 Json named(Json value) {
   Json schema = map_of(std::move(value));
   schema["propertyNames"] = {{"pattern", name_pattern}};
+  return schema;
+}
+
+// An expression; a number in quotes is a slip.
+Json size_text() {
+  Json schema = pattern(size_pattern);
+  schema["not"] = {{"pattern", number_pattern}};
   return schema;
 }
 
@@ -70,7 +80,7 @@ class SchemaWriter {
     definitions_["option"] = {{"description", "an option of the block: `$name`, or `$name.key`"},
                               {"type", "string"},
                               {"pattern", "^\\$[A-Za-z0-9_.]+$"}};
-    definitions_["size"] = any_of(number("integer", at_least(1)), pattern(size_pattern));
+    definitions_["size"] = any_of(number("integer", at_least(1)), size_text());
     definitions_["axes"] = any_of(pattern(axis_pattern), list_of(pattern(axis_pattern)));
     definitions_["rules"] = layout_rules(false);
     definitions_["dim_names"] = any_of(of_type("string"), list_of(of_type("string")));
@@ -78,12 +88,20 @@ class SchemaWriter {
     schema.update(table(language().front()));
     schema["if"] = {{"properties", {{"extends", of_type("string")}}}, {"required", {"extends"}}};
     schema["then"] = true;
-    schema["else"] = complete_;
+    schema["else"] = complete();
     schema["definitions"] = definitions_;
     return schema;
   }
 
  private:
+  // Training needs data.
+  Json complete() const {
+    Json schema = complete_;
+    schema["if"] = {{"required", {"train"}}, {"properties", {{"train", of_type("object")}}}};
+    schema["then"] = {{"required", {"data"}}, {"properties", {{"data", of_type("object")}}}};
+    return schema;
+  }
+
   // What a file must hold may come from the file that it extends, unless that part is replaced
   // whole: such keys are asked for only where nothing is extended.
   void mark_merged_keys() {
@@ -204,7 +222,7 @@ class SchemaWriter {
       case Form::word:
         return {{"enum", Json(row.words)}};
       case Form::bytes:
-        return any_of(number("number", at_least(1)), pattern(bytes_pattern));
+        return any_of(number("number", between(1, 1LL << 60)), pattern(bytes_pattern));
       case Form::size:
         return defined("size");
       case Form::keys:

@@ -71,6 +71,37 @@ std::string comment_on(std::string_view text, int line) {
   return mark == std::string_view::npos ? "" : std::string(text.substr(mark + 2));
 }
 
+// What may stand beside an op or a repeat: its attributes, or keys that options stand for.
+Json beside(const std::string& head, Json attributes, Json required) {
+  Json names = Json::array({head});
+  for (const auto& [name, value] : attributes.items())
+    names.push_back(name);
+  Json rules = {{"propertyNames", any_of(Json{{"enum", names}}, Json{{"pattern", "\\$"}})}};
+  if (!attributes.empty())
+    rules["properties"] = std::move(attributes);
+  if (!required.empty())
+    rules["required"] = std::move(required);
+  return {{"if", {{"required", {head}}}}, {"then", rules}};
+}
+
+Json beside(const OpDef& op) {
+  Json attributes = Json::object(), required = Json::array();
+  for (const AttrDef& a : op.attributes) {
+    attributes[std::string(a.name)] = or_null(attribute_value(a.kind));
+    if (a.required)
+      required.push_back(a.name);
+  }
+  return beside(std::string(op.name), attributes, required);
+}
+
+bool is_attribute(std::string_view word) {
+  for (const OpDef* op : all_ops())
+    for (const AttrDef& a : op->attributes)
+      if (a.name == word)
+        return true;
+  return false;
+}
+
 Json default_of(const YamlNode& node) {
   if (!node.is_scalar())
     return nullptr;
@@ -89,7 +120,8 @@ void define_steps(Json& definitions) {
                defined("operands"));
   add_word(words, "repeat", "a block, copied `times` times", of_type("string"));
   add_word(words, "times", "copies of a repeat: a dim or an integer",
-           any_of(of_type("string"), Json{{"type", "integer"}, {"minimum", 1}}));
+           any_of(Json{{"type", "string"}, {"pattern", "^[A-Za-z_$]"}},
+                  Json{{"type", "integer"}, {"minimum", 1}}));
   add_word(words, "from", "what a repeat starts with; the others of a list are constant",
            defined("operands"));
   add_word(words, "pass", "its first operand as it is", defined("operands"));
@@ -99,12 +131,19 @@ void define_steps(Json& definitions) {
       if (!op->internal)
         add_word(words, a.name, fmt::format("{}: {}", op->name, a.summary),
                  or_null(attribute_value(a.kind)));
+  Json conditions = Json::array();
+  conditions.push_back(beside("repeat", {{"times", true}, {"from", true}, {"with", true}},
+                              Json::array({"times", "from"})));
+  for (const OpDef* op : all_ops())
+    if (!op->internal && !is_attribute(op->name))  // such a word may be either
+      conditions.push_back(beside(*op));
   definitions["step"] = {
       {"description", "an op or a block with its operands, and the op's attributes"},
       {"type", "object"},
       {"minProperties", 1},
       {"properties", words},
-      {"additionalProperties", true}};  // blocks, names of `choose`, options
+      {"additionalProperties", true},
+      {"allOf", conditions}};  // blocks, names of `choose`, options
   Json step = map_of(defined("step"));
   step["minProperties"] = step["maxProperties"] = 1;
   definitions["steps"] = list_of(or_option(step));

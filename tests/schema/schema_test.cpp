@@ -1,0 +1,204 @@
+// The JSON Schema and the reader say the same of where keys and values stand: over all specs that
+// are one change away from good ones.
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "model/phases.h"
+#include "report/schema.h"
+#include "spec/language.h"
+#include "spec/reading.h"
+#include "specs.h"
+
+using namespace mtf;
+using nlohmann::json;
+
+namespace {
+
+// Scalars by the YAML 1.2 core schema, as an editor reads them.
+json to_json(const YamlNode& node) {
+  static const std::regex integer("[-+]?[0-9]+"),
+      real("[-+]?(\\.[0-9]+|[0-9]+(\\.[0-9]*)?)([eE][-+]?[0-9]+)?");
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return nullptr;
+    case YamlNode::Kind::list: {
+      json list = json::array();
+      for (const YamlNode& item : node.items)
+        list.push_back(to_json(item));
+      return list;
+    }
+    case YamlNode::Kind::map: {
+      json map = json::object();
+      for (const auto& [key, value] : node.entries)
+        map[key.text] = to_json(value);
+      return map;
+    }
+    case YamlNode::Kind::scalar:
+      break;
+  }
+  if (node.quoted)
+    return node.text;
+  if (node.text == "true" || node.text == "false")
+    return node.text == "true";
+  if (std::regex_match(node.text, integer) && node.text.size() < 19)
+    return std::stoll(node.text);
+  if (std::regex_match(node.text, real))
+    return std::stod(node.text);
+  return node.text;
+}
+
+class Schema {
+ public:
+  Schema() {
+    const json text = json::parse(spec_schema());
+    valijson::adapters::NlohmannJsonAdapter adapter(text);
+    valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(adapter, schema_);
+  }
+  bool accepts(const json& document) {
+    valijson::adapters::NlohmannJsonAdapter adapter(document);
+    return valijson::Validator().validate(schema_, adapter, nullptr);
+  }
+  bool accepts(const std::string& yaml) { return accepts(to_json(parsed(yaml))); }
+
+  static YamlNode parsed(const std::string& yaml) {
+    Sources sources;
+    Diagnostics diagnostics;
+    YamlNode root = parse_yaml(sources, sources.add("test", yaml), diagnostics);
+    INFO(yaml);
+    REQUIRE(!diagnostics.has_errors());
+    return root;
+  }
+
+ private:
+  valijson::Schema schema_;
+};
+
+enum class Verdict { good, structure, other };
+
+// What the reader and the model builder say: structure if one of the codes is about where keys
+// and values stand.
+Verdict read(const std::string& yaml, std::string& messages) {
+  const std::string path = write_file("spec.yaml", yaml);
+  Sources sources;
+  Diagnostics diagnostics;
+  const Spec spec = read_spec(sources, path, {}, diagnostics);
+  if (spec.buildable)
+    build_model(spec, sources, numerics_of(spec.numerics), diagnostics, {});
+  messages = render_text(sources, diagnostics.all(), false);
+  for (const Diagnostic& d : diagnostics.all())
+    if (d.code == Code::spec_unknown_key || d.code == Code::spec_missing_key ||
+        d.code == Code::spec_type || d.code == Code::spec_range)
+      return Verdict::structure;
+  return diagnostics.has_errors() ? Verdict::other : Verdict::good;
+}
+
+void add_paths(const YamlNode& node, const std::string& prefix, std::set<std::string>& paths) {
+  for (const auto& [key, value] : node.entries) {
+    paths.insert(prefix + key.text);
+    add_paths(value, prefix + key.text + ".", paths);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the full specs are good and hold every key of the language") {
+  Schema schema;
+  std::set<std::string> paths;
+  for (const std::string& text : full_specs()) {
+    std::string messages;
+    const Verdict verdict = read(text, messages);
+    INFO(messages);
+    CHECK(verdict == Verdict::good);
+    CHECK(schema.accepts(text));
+    add_paths(Schema::parsed(text), "", paths);
+  }
+  std::map<const KeyRow*, bool> covered;  // several paths may lead to a row
+  std::map<const KeyRow*, std::string> name;
+  for_each_key([&](const std::string& path, const KeyRow& row) {
+    // Names that users choose stand for the capitals: dims.DIM.size.
+    const std::regex pattern(
+        std::regex_replace(path, std::regex("\\.[A-Z]+(?=\\.|$)"), "\\.[^.]+"));
+    const bool there = std::any_of(paths.begin(), paths.end(), [&](const std::string& p) {
+      return std::regex_match(p, pattern);
+    });
+    covered[&row] = covered[&row] || there || path == "extends";
+    name[&row] = path;
+  });
+  for (const auto& [row, there] : covered) {
+    INFO(name[row]);
+    CHECK(there);
+  }
+}
+
+// What a schema cannot know: where options take their values, the limits of an op's attributes,
+// what must divide what, whether a base spec gives the size of a dim. And what is not looked at:
+// parameters that nothing reads, cases not chosen.
+bool beyond_schemas(const std::string& what) {
+  static const std::regex known(
+      "model\\.with\\.rate := .*|model\\.steps\\[1\\]\\.d\\.rate := .*|"
+      "(dims|numerics\\.blocks)\\.batch := 7|model\\.(blocks\\.layer\\.)?params \\+ zzz|"
+      "(.*\\.)?dims\\.\\w+( - size|\\.size := null)|"
+      "model\\..*choose\\.\\w+\\.(rms|else|gelu) := .*");
+  return std::regex_match(what, known);
+}
+
+TEST_CASE("the schema accepts what the reader accepts and rejects what it calls misplaced") {
+  Schema schema;
+  int good = 0, structure = 0;
+  for (const std::string& text : full_specs())
+    for_each_change(Schema::parsed(text), [&](const YamlNode& changed, const std::string& what) {
+      const std::string yaml = flow_yaml(changed);
+      std::string messages;
+      const Verdict verdict = read(yaml, messages);
+      const bool accepted = schema.accepts(yaml);
+      if (verdict == Verdict::other || beyond_schemas(what))
+        return;
+      (verdict == Verdict::good ? good : structure)++;
+      INFO(what << "\n" << messages);
+      CHECK(accepted == (verdict == Verdict::good));
+    });
+  CHECK(good > 100);
+  CHECK(structure > 1000);
+}
+
+TEST_CASE("exactly one of several keys, and keys that a base spec may give") {
+  Schema schema;
+  const std::string rest = "mtf: 1\nmodel: {steps: []}\n";
+  const std::pair<const char*, bool> cases[] = {
+      {"data: {text: a, synthetic: {x: {normal: 1}}}", false},
+      {"data: {text: a, synthetic: null}", true},
+      {"data: {batch: rows}", false},
+      {"data: {synthetic: {x: {normal: 1, uniform: 8}}}", false},
+      {"data: {synthetic: {x: {}}}", false},
+      {"data: {text: a}\ntrain: {steps: 5, optimizer: {adam: {}, adamw: {}}}", false},
+      {"data: {text: a}\ntrain: {steps: 5, optimizer: {}}", false},
+      {"data: {text: a}\ntrain: {steps: 5, optimizer: {adam: null}}", false},
+      {"data: {text: a}\ntrain: {steps: 5, optimizer: {adam: {}, adamw: null}}", true},
+      {"data: {text: a}\ntrain: {steps: 5, optimizer: {lamb: {}}}", false},
+      {"storage: {optimizer: data}", false}};
+  for (const auto& [text, good] : cases) {
+    std::string messages;
+    INFO(text);
+    CHECK((read(rest + text, messages) == Verdict::good) == good);
+    CHECK(schema.accepts(rest + text) == good);
+  }
+  CHECK(schema.accepts(std::string("extends: base.yaml\ntrain: {microbatches: 2}")));
+  CHECK_FALSE(schema.accepts(std::string("extends: 3\ntrain: {microbatches: 2}")));
+  CHECK_FALSE(schema.accepts(std::string("train: {microbatches: 2}")));
+  CHECK_FALSE(schema.accepts(std::string("extends: base.yaml\ntrain: {optimizer: {}}")));
+}
+
+TEST_CASE("schemas/spec.schema.json is what mtf schema prints") {
+  std::ifstream in(MTF_ROOT "/schemas/spec.schema.json");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  CHECK((text == spec_schema()));  // scripts/update_docs.sh writes it
+}
