@@ -87,7 +87,6 @@ class SchemaWriter {
     define_steps(definitions_);
     schema.update(table(language().front()));
     schema["if"] = {{"properties", {{"extends", of_type("string")}}}, {"required", {"extends"}}};
-    schema["then"] = true;
     schema["else"] = complete();
     schema["definitions"] = definitions_;
     return schema;
@@ -106,7 +105,9 @@ class SchemaWriter {
   // whole: such keys are asked for only where nothing is extended.
   void mark_merged_keys() {
     for_each_key([&](const std::string& path, const KeyRow& row) {
-      if (!row.required || is_replaced_whole(path))
+      const size_t last = path.rfind('.');
+      const std::string map = last == std::string::npos ? "" : path.substr(0, last);
+      if (!row.required || is_replaced_whole(map))
         return;
       merged_.insert(&row);
       Json* at = &complete_;
