@@ -2,8 +2,8 @@
 
 namespace mtf {
 
-int Sources::add(std::string name, std::string text) {
-  files_.push_back({std::move(name), std::move(text)});
+int Sources::add(std::string name, std::string text, SourceKind kind) {
+  files_.push_back({std::move(name), std::move(text), kind});
   return size() - 1;
 }
 

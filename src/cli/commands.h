@@ -18,8 +18,9 @@ int doctor_command(const Options&);
 int init_command(const Options&);
 int config_command(const Options&);
 
-// Prints diagnostics to stderr (of rank 0) and, if there is an error, says how many. Exit::ok,
-// Exit::spec, or Exit::does_not_fit if broken budgets are the only errors.
+// Exit::ok, Exit::spec, or Exit::does_not_fit if broken budgets are the only errors.
+int exit_code_of(std::span<const Diagnostic>);
+// Prints diagnostics to stderr (of rank 0); their exit code.
 int print_diagnostics(const Sources&, const Diagnostics&, const Options&);
 bool use_colour(const Options&, int descriptor);
 

@@ -72,6 +72,13 @@ Parsed parse_command_line(int argc, char** argv) {
   auto* validate = app.add_subcommand("validate", "check specs: every mistake, at its place");
   common(*validate, o, sets, true);
   validate->add_flag("--deny-warnings", o.deny_warnings, "warnings are errors");
+  validate->add_option("--format", o.format, "text, json, jsonl, github, sarif or junit")
+      ->check(CLI::IsMember({"text", "json", "jsonl", "github", "sarif", "junit"}));
+  validate
+      ->add_option("--max-errors", o.max_errors,
+                   "show at most so many for each file, errors first; 0: all, as all formats but "
+                   "text do")
+      ->check(whole_number);
 
   auto* plan =
       app.add_subcommand("plan", "memory, FLOPs and communication of each device, exactly");

@@ -17,6 +17,7 @@ struct Options {
   std::string format = "text";
   std::string color = "auto";  // auto, always, never
   bool deny_warnings = false;
+  std::optional<size_t> max_errors;  // validate: diagnostics shown for each file; 0: all
   bool list_program = false;  // plan --program
   bool markdown = false;      // ops --markdown
   bool resume = false, local = false;

@@ -124,7 +124,7 @@ const ModelFile* ModelFiles::library(std::string_view name, SourceSpan where) {
   while (id < sources_.size() && sources_[id].name != source)
     ++id;
   if (id == sources_.size())
-    sources_.add(source, std::string(*text));
+    sources_.add(source, std::string(*text), SourceKind::other);
   used_at_.emplace(id, user_place(where));
   auto file = std::make_unique<ModelFile>();
   file->library = true;

@@ -13,7 +13,6 @@
 namespace mtf {
 namespace {
 
-constexpr size_t most_shown = 100;        // diagnostics
 constexpr size_t longest_message = 2000;  // bytes; more can only be a user's own text
 constexpr int excerpt_columns = 100;      // longer lines show what is around the caret
 constexpr int tab_columns = 4;
@@ -28,14 +27,15 @@ bool lies_in(std::span<const Block> blocks, char32_t c) {
                      [c](Block b) { return c >= b.first && c <= b.last; });
 }
 
-// Characters that would move the cursor or reorder the line.
+// Characters that would move the cursor or reorder the line, or that XML cannot hold.
 bool is_unsafe(char32_t c) {
-  constexpr std::array<Block, 6> blocks = {{{0, 0x1f},
+  constexpr std::array<Block, 7> blocks = {{{0, 0x1f},
                                             {0x7f, 0x9f},
                                             {0x200e, 0x200f},
                                             {0x2028, 0x202e},
                                             {0x2066, 0x2069},
-                                            {0xfeff, 0xfeff}}};
+                                            {0xfeff, 0xfeff},
+                                            {0xfffe, 0xffff}}};
   return lies_in(blocks, c);
 }
 
@@ -83,18 +83,14 @@ struct Paint {  // terminal colours, or nothing
   }
 };
 
-std::string_view word_of(Severity s) {
-  return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note";
-}
 std::string_view colour_of(Severity s) {
   return s == Severity::error ? "1;31" : s == Severity::warning ? "1;35" : "1;36";
 }
 
 std::string head(const Sources& sources, SourceSpan where, Severity severity, Paint paint) {
-  std::string place;
-  if (where.file >= 0)
-    place =
-        fmt::format("{}:{}:{}: ", printable(sources[where.file].name), where.line, where.column);
+  std::string place = place_of(sources, where);
+  if (!place.empty())
+    place += ": ";
   return paint("1", place) + paint(colour_of(severity), fmt::format("{}:", word_of(severity))) +
          ' ';
 }
@@ -123,7 +119,27 @@ std::string excerpt(const Sources& sources, SourceSpan where, Paint paint) {
                      std::string(static_cast<size_t>(caret), ' '), paint("1;32", "^" + marks));
 }
 
+// What comes first is shown first: by file, line and column.
+bool is_before(const Diagnostic& a, const Diagnostic& b) {
+  auto place = [](SourceSpan s) { return std::tuple(s.file < 0, s.file, s.line, s.column); };
+  return place(a.where) < place(b.where);
+}
+
 }  // namespace
+
+std::string_view word_of(Severity s) {
+  return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note";
+}
+
+std::string place_of(const Sources& sources, SourceSpan where) {
+  if (where.file < 0)
+    return {};
+  return fmt::format("{}:{}:{}", printable(sources[where.file].name), where.line, where.column);
+}
+
+std::string and_more(size_t omitted) {
+  return omitted > 0 ? fmt::format("… and {} more", omitted) : "";
+}
 
 std::string printable(std::string_view text) {
   std::string out;
@@ -157,21 +173,26 @@ std::string render_text(const Sources& sources, const Diagnostic& d, bool colour
   return out;
 }
 
-std::string render_text(const Sources& sources, std::span<const Diagnostic> list, bool colour) {
-  std::vector<const Diagnostic*> sorted;
-  for (const Diagnostic& d : list)
-    sorted.push_back(&d);
-  auto place = [](const Diagnostic* d) {
-    return std::tuple(d->where.file < 0, d->where.file, d->where.line, d->where.column);
-  };
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const Diagnostic* a, const Diagnostic* b) { return place(a) < place(b); });
+std::vector<Diagnostic> in_order(std::span<const Diagnostic> list, size_t limit) {
+  std::vector<Diagnostic> all(list.begin(), list.end());
+  std::stable_sort(all.begin(), all.end(), is_before);
+  if (limit == 0 || all.size() <= limit)
+    return all;
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Diagnostic& d) { return d.severity == Severity::error; });
+  all.erase(all.begin() + static_cast<std::ptrdiff_t>(limit), all.end());
+  std::stable_sort(all.begin(), all.end(), is_before);
+  return all;
+}
+
+std::string render_text(const Sources& sources, std::span<const Diagnostic> list, bool colour,
+                        size_t limit) {
+  const std::vector<Diagnostic> shown = in_order(list, limit);
   std::string out;
-  for (size_t i = 0; i < std::min(sorted.size(), most_shown); ++i)
-    out += render_text(sources, *sorted[i], colour);
-  if (sorted.size() > most_shown)
-    out += fmt::format("… and {} more\n", sorted.size() - most_shown);
-  return out;
+  for (const Diagnostic& d : shown)
+    out += render_text(sources, d, colour);
+  const std::string more = and_more(list.size() - shown.size());
+  return more.empty() ? out : out + more + "\n";
 }
 
 }  // namespace mtf

@@ -78,7 +78,8 @@ class Loader {
   YamlNode load(const std::string& path) {
     bool standard_input = path == "-";
     std::string text = standard_input ? read_stream(std::cin) : read_file(path);
-    int file = sources_.add(standard_input ? "<stdin>" : path, std::move(text));
+    int file = standard_input ? sources_.add("<stdin>", std::move(text), SourceKind::other)
+                              : sources_.add(path, std::move(text));
     YamlNode root = parse_yaml(sources_, file, diagnostics_);
     const YamlNode* extends = root.find("extends");
     if (extends == nullptr || extends->is_null())
@@ -199,7 +200,8 @@ class OverrideSetter {
 
   void apply(YamlNode& root, const Override& override) {
     int file =
-        sources_.add(fmt::format("command line, argument {}", override.argument), override.text);
+        sources_.add(fmt::format("command line, argument {}", override.argument), override.text,
+                     SourceKind::other);
     size_t equals = override.text.find('=');
     if (equals == std::string::npos || equals == 0) {
       report({file, 1, 1, 1}, "expected KEY=VALUE, such as train.steps=10");

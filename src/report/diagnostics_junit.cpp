@@ -1,0 +1,112 @@
+// JUnit's XML, as Jenkins and GitLab read it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/diagnostics_formats.h"
+#include "report/diagnostics_text.h"
+
+namespace mtf {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+struct Case {
+  std::string inside;  // of its element; empty: it passes
+  std::string name;
+};
+
+// Cases in the order of the first error of each code, so that a case keeps its name from run to
+// run.
+std::vector<Case> cases(const FileReport& report) {
+  if (!report.failure.empty())
+    return {{fmt::format("    <error message=\"{}\"/>\n", escaped(printable(report.failure))),
+             "mtf validate"}};
+  std::vector<std::pair<Code, std::vector<const Diagnostic*>>> groups;
+  for (const Diagnostic& d : report.diagnostics) {
+    if (d.severity != Severity::error)
+      continue;
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& g) { return g.first == d.code; });
+    if (group == groups.end())
+      group = groups.insert(group, {d.code, {}});
+    group->second.push_back(&d);
+  }
+  std::vector<Case> out;
+  for (const auto& [code, list] : groups) {
+    std::string text;
+    for (const Diagnostic* d : list)
+      text += render_text(report.sources, *d, false);
+    out.push_back(
+        {fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n", id_of(code),
+                     escaped(printable(list.front()->message)), escaped(text)),
+         std::string(id_of(code))});
+  }
+  if (out.empty())
+    out.push_back({"", "mtf validate"});
+  return out;
+}
+
+// What is no failure: warnings, and how many more diagnostics there are.
+std::string remarks(const FileReport& report) {
+  std::string text;
+  for (const Diagnostic& d : report.diagnostics)
+    if (d.severity != Severity::error)
+      text += render_text(report.sources, d, false);
+  text += and_more(report.omitted);
+  return text.empty() ? "" : fmt::format("  <system-out>{}</system-out>\n", escaped(text));
+}
+
+std::string counts(size_t tests, size_t failures, size_t errors) {
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"0\"", tests, failures,
+                     errors);
+}
+
+}  // namespace
+
+std::string as_junit(std::span<const FileReport> reports) {
+  size_t all_tests = 0, all_failures = 0, all_errors = 0;
+  std::string suites;
+  for (const FileReport& r : reports) {
+    const std::string name = escaped(printable(r.name));
+    const std::vector<Case> list = cases(r);
+    const size_t errors = r.failure.empty() ? 0 : 1;
+    const size_t failures = errors == 0 && !list.front().inside.empty() ? list.size() : 0;
+    suites += fmt::format(" <testsuite name=\"{}\" {} skipped=\"0\">\n", name,
+                          counts(list.size(), failures, errors));
+    for (const Case& c : list)
+      suites += fmt::format("  <testcase classname=\"{}\" name=\"{}\" file=\"{}\" time=\"0\"{}",
+                            name, c.name, name,
+                            c.inside.empty() ? "/>\n" : ">\n" + c.inside + "  </testcase>\n");
+    suites += remarks(r) + " </testsuite>\n";
+    all_tests += list.size();
+    all_failures += failures;
+    all_errors += errors;
+  }
+  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mtf\" {}>\n{}",
+                     counts(all_tests, all_failures, all_errors), suites) +
+         "</testsuites>\n";
+}
+
+}  // namespace mtf
