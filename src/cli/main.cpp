@@ -16,11 +16,17 @@ struct Command {
 };
 
 constexpr Command commands[] = {
-    {"validate", mtf::validate_command}, {"plan", mtf::plan_command},
-    {"train", mtf::train_command},       {"eval", mtf::eval_command},
-    {"infer", mtf::infer_command},       {"show", mtf::show_command},
-    {"ops", mtf::ops_command},           {"schema", mtf::schema_command},
-    {"doctor", mtf::doctor_command},     {"init", mtf::init_command},
+    {"validate", mtf::validate_command},
+    {"plan", mtf::plan_command},
+    {"train", mtf::train_command},
+    {"eval", mtf::eval_command},
+    {"infer", mtf::infer_command},
+    {"show", mtf::show_command},
+    {"ops", mtf::ops_command},
+    {"schema", mtf::schema_command},
+    {"completion", mtf::completion_command},
+    {"doctor", mtf::doctor_command},
+    {"init", mtf::init_command},
     {"config", mtf::config_command},
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 
 #include "base/error.h"
 #include "cli/ranks.h"
@@ -58,14 +59,11 @@ void running(CLI::App& c, Options& o) {
   c.add_option("--threads", o.threads, "threads of each rank")->check(whole_number);
 }
 
-}  // namespace
+constexpr const char* purpose =
+    "mtf: named dims, a mesh and layout rules in one YAML file: validated, planned, trained and "
+    "inferred.";
 
-Parsed parse_command_line(int argc, char** argv) {
-  Options o;
-  std::vector<std::string> sets;
-  CLI::App app(
-      "mtf: named dims, a mesh and layout rules in one YAML file: validated, planned, trained and "
-      "inferred.");
+void declare_commands(CLI::App& app, Options& o, std::vector<std::string>& sets) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
 
@@ -122,7 +120,56 @@ Parsed parse_command_line(int argc, char** argv) {
   app.add_subcommand("doctor", "what this machine has, and whether it keeps the laws");
 
   app.add_subcommand("schema", "print the JSON Schema of specs");
+  auto* completion = app.add_subcommand("completion", "print the completion script of a shell");
+  completion->add_option("shell", o.specs, "bash, zsh or fish")
+      ->required()
+      ->expected(1)
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+}
 
+// The words of `{text,json}`, which is how CLI11 describes a choice; none if it is another value.
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find('{'), end = type.find('}');
+  std::vector<std::string> words;
+  if (begin == std::string::npos || end == std::string::npos)
+    return words;
+  std::stringstream list(type.substr(begin + 1, end - begin - 1));
+  for (std::string word; std::getline(list, word, ',');)
+    words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::vector<CommandWords> command_words() {
+  Options o;
+  std::vector<std::string> sets;
+  CLI::App app(purpose);
+  declare_commands(app, o, sets);
+  std::vector<CommandWords> out;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    CommandWords& words = out.emplace_back();
+    words.name = command->get_name();
+    words.summary = command->get_description();
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_positional()) {
+        words.takes_files = option->get_name() == "spec";
+        words.arguments = choices_of(*option);
+      } else {
+        words.options.push_back({"--" + option->get_lnames().at(0), option->get_description(),
+                                 option->get_items_expected_max() > 0, choices_of(*option)});
+      }
+    }
+  }
+  return out;
+}
+
+Parsed parse_command_line(int argc, char** argv) {
+  Options o;
+  std::vector<std::string> sets;
+  CLI::App app(purpose);
+  declare_commands(app, o, sets);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

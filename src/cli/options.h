@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/completion.h"
 #include "spec/spec.h"
 
 namespace mtf {
@@ -32,6 +33,9 @@ struct Parsed {
   std::optional<Options> options;  // nullopt: stop now with this exit code
   int exit_code = 0;
 };
+
+// What there is to type, for completion.
+std::vector<CommandWords> command_words();
 
 // Prints help, version and mistakes of the command line itself.
 Parsed parse_command_line(int argc, char** argv);

@@ -1,4 +1,4 @@
-// mtf show, mtf ops, mtf schema: what the executable brings with it.
+// mtf show, mtf ops, mtf schema, mtf completion: what the executable brings with it.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include "model/library.h"
 #include "report/op_table.h"
 #include "report/schema.h"
+#include "report/starter.h"
 
 namespace mtf {
 
@@ -36,6 +37,18 @@ int show_command(const Options& o) {
 int ops_command(const Options& o) {
   const std::string table = o.markdown ? ops_as_markdown() : ops_as_text();
   std::fwrite(table.data(), 1, table.size(), stdout);
+  return 0;
+}
+
+int completion_command(const Options& o) {
+  std::vector<CommandWords> commands = command_words();
+  for (CommandWords& c : commands)
+    if (c.name == "show")
+      c.arguments = library_names();
+    else if (c.name == "init")
+      c.arguments = starter_names();
+  const std::string script = completion_script(o.specs[0], commands);
+  std::fwrite(script.data(), 1, script.size(), stdout);
   return 0;
 }
 

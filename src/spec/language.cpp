@@ -188,6 +188,24 @@ void walk(const KeyTable& table, const std::string& prefix,
 
 }  // namespace
 
+bool has_user_keys(Form form) {
+  switch (form) {
+    case Form::dims:
+    case Form::mesh:
+    case Form::named_paths:
+    case Form::named_keys:
+    case Form::layout:
+    case Form::block_counts:
+    case Form::options:
+    case Form::tensors:
+    case Form::choices:
+    case Form::named_value:
+      return true;
+    default:
+      return false;
+  }
+}
+
 const KeyRow* KeyTable::find(std::string_view name) const {
   auto row =
       std::find_if(rows.begin(), rows.end(), [&](const KeyRow& r) { return r.name == name; });

@@ -52,6 +52,8 @@ enum class Form : uint8_t {
   results,      // a name, or named: value
 };
 
+bool has_user_keys(Form);  // is it, or may it be, a map whose keys the user chooses?
+
 struct KeyTable;
 
 struct KeyRow {
