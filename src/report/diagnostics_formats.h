@@ -37,6 +37,7 @@ std::string as_github(const FileReport&);
 std::string as_sarif(std::span<const FileReport>, std::string_view version, int exit_code);
 
 // JUnit: a suite for each file, in it a failing case for each code with errors, or one that passes.
+// The text of a case shows the first hundred.
 std::string as_junit(std::span<const FileReport>);
 
 // Where a tool that knows only files shows a diagnostic: its place, else the first of its notes,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "report/diagnostics_formats.h"
 #include "report/diagnostics_text.h"
@@ -43,25 +44,23 @@ std::vector<Case> cases(const FileReport& report) {
   if (!report.failure.empty())
     return {{fmt::format("    <error message=\"{}\"/>\n", escaped(printable(report.failure))),
              "mtf validate"}};
-  std::vector<std::pair<Code, std::vector<const Diagnostic*>>> groups;
+  std::vector<std::vector<Diagnostic>> groups;  // by code
   for (const Diagnostic& d : report.diagnostics) {
     if (d.severity != Severity::error)
       continue;
     auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const auto& g) { return g.first == d.code; });
+                              [&](const auto& g) { return g.front().code == d.code; });
     if (group == groups.end())
-      group = groups.insert(group, {d.code, {}});
-    group->second.push_back(&d);
+      group = groups.insert(group, std::vector<Diagnostic>());
+    group->push_back(d);
   }
   std::vector<Case> out;
-  for (const auto& [code, list] : groups) {
-    std::string text;
-    for (const Diagnostic* d : list)
-      text += render_text(report.sources, *d, false);
-    out.push_back(
-        {fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n", id_of(code),
-                     escaped(printable(list.front()->message)), escaped(text)),
-         std::string(id_of(code))});
+  for (const std::vector<Diagnostic>& group : groups) {
+    const std::string name(id_of(group.front().code));
+    out.push_back({fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n", name,
+                               escaped(printable(group.front().message)),
+                               escaped(render_text(report.sources, group, false))),
+                   name});
   }
   if (out.empty())
     out.push_back({"", "mtf validate"});
@@ -70,11 +69,10 @@ std::vector<Case> cases(const FileReport& report) {
 
 // What is no failure: warnings, and how many more diagnostics there are.
 std::string remarks(const FileReport& report) {
-  std::string text;
-  for (const Diagnostic& d : report.diagnostics)
-    if (d.severity != Severity::error)
-      text += render_text(report.sources, d, false);
-  text += and_more(report.omitted);
+  std::vector<Diagnostic> list;
+  std::copy_if(report.diagnostics.begin(), report.diagnostics.end(), std::back_inserter(list),
+               [](const Diagnostic& d) { return d.severity != Severity::error; });
+  const std::string text = render_text(report.sources, list, false) + and_more(report.omitted);
   return text.empty() ? "" : fmt::format("  <system-out>{}</system-out>\n", escaped(text));
 }
 
