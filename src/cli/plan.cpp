@@ -31,8 +31,7 @@ int plan_command(const Options& o) {
   Diagnostics diagnostics;
   const Spec spec = read_spec(sources, o.specs[0], o.overrides, diagnostics);
   const std::optional<Plan> plan = make_plan(spec, sources, natural_job(spec), diagnostics);
-  if (plan)
-    check_inference(spec, sources, diagnostics);
+  check_inference(spec, sources, diagnostics);
   const int code = print_diagnostics(sources, diagnostics, o);
   if (!plan)
     return code;

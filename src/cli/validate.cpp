@@ -67,8 +67,8 @@ FileReport check(const std::string& path, const Options& o, size_t limit) {
   Diagnostics found;
   try {
     const Spec spec = read_spec(r.sources, path, o.overrides, found);
-    if (make_plan(spec, r.sources, natural_job(spec), found))
-      check_inference(spec, r.sources, found);
+    make_plan(spec, r.sources, natural_job(spec), found);
+    check_inference(spec, r.sources, found);
   } catch (const Failure& f) {
     return failed(r.name, f);
   }

@@ -30,8 +30,7 @@ Interpreter::Interpreter(const Spec& spec, Sources& sources, const Numerics& num
 
 std::optional<Model> Interpreter::run() {
   run_model();
-  if (!found_.has_errors())
-    dims_.report_unused();
+  report_unused_dims();
   hand_over(diagnostics_);
   if (found_.has_errors())
     return std::nullopt;
@@ -41,6 +40,35 @@ std::optional<Model> Interpreter::run() {
   std::sort(model_.parameters.begin(), model_.parameters.end(),
             [](const Parameter& a, const Parameter& b) { return path_less(a.path, b.path); });
   return std::move(model_);
+}
+
+// Of a model with mistakes only those dims that it does not even mention; not if parts of it are
+// unknown.
+void Interpreter::report_unused_dims() {
+  if (found_.has_errors()) {
+    const auto all = found_.all();
+    const bool part_unknown = std::any_of(
+        all.begin(), all.end(), [](const Diagnostic& d) { return d.code == Code::spec_later; });
+    if (part_unknown || model_.graph.nodes.empty())
+      return;
+    for (const std::string& word : words_of_model(spec_))
+      dims_.use(word);
+  }
+  dims_.report_unused();
+}
+
+Graph Interpreter::part() {
+  run_model();
+  Graph& graph = model_.graph;
+  std::vector<char> read(graph.nodes.size(), 0);
+  for (const Node& node : graph.nodes)
+    for (NodeId in : node.inputs)
+      read[static_cast<size_t>(in.index)] = 1;
+  graph.outputs.clear();
+  for (size_t i = 0; i < read.size(); ++i)
+    if (!read[i])
+      graph.outputs.push_back({"", {static_cast<int32_t>(i)}});
+  return std::move(graph);
 }
 
 // Copies of a block, and the graphs of several phases, make equal mistakes, which are shown once;
@@ -122,7 +150,12 @@ bool Interpreter::open(Frame& frame, const YamlNode* given) {
   for (const auto& entry : body.entries)
     if (entry.first.text != "with" && entry.first.text != "blocks")
       shown.entries.push_back(entry);
-  frame.body = expanded(shown, options, mistakes);
+  std::set<std::string, std::less<>> read;
+  frame.body = expanded(shown, options, mistakes, &read);
+  if (const YamlNode* with = body.find("with"); with && !frame.block.file->library)
+    for (const auto& [key, value] : with->entries)
+      if (!read.contains(key.text))
+        report(Code::model_unused, key.span, fmt::format("nothing uses option '{}'", key.text));
   for (const Diagnostic& d : mistakes.all())
     found_.add(d);
   const YamlNode* local = frame.body.find("local");
@@ -202,7 +235,7 @@ void Interpreter::declare_inputs(Frame& frame) {
     builder_.origin = {key.span, key.text};
     if (good)
       leaf.node = builder_.leaf("input", key.text, {{*ids}, *type});
-    define(frame, key, std::move(leaf), false);
+    define(frame, key, std::move(leaf), true);
   }
   builder_.batch = dims_.batch();
 }
@@ -292,6 +325,8 @@ void Interpreter::name_results(Frame& frame) {
       if (!is_name(key.text))
         report(Code::model_step, key.span,
                fmt::format("'{}' is no name: letters, digits and _", key.text));
+      if (auto input = frame.names.find(key.text); input != frame.names.end())
+        input->second.read = true;  // an output named as an input is compared with it
       NodeId node = node_of(read(frame, value), value.span);
       if (node.index >= 0)
         graph.outputs.push_back({key.text, node});

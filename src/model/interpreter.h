@@ -18,6 +18,7 @@ class Interpreter {
               Diagnostics& diagnostics, BuildOptions options);
 
   std::optional<Model> run();
+  Graph part();  // what sound_part gives
 
  private:
   // What the key of a step calls.
@@ -37,6 +38,7 @@ class Interpreter {
   };
 
   void run_model();
+  void report_unused_dims();
   bool open(Frame& frame, const YamlNode* given);
   void close(Frame& frame);
   void check_keys(const YamlNode& map, std::string_view a, std::string_view b,

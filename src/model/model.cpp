@@ -1,8 +1,10 @@
 #include "model/model.h"
 
 #include <cctype>
+#include <utility>
 
 #include "model/interpreter.h"
+#include "model/library.h"
 
 namespace mtf {
 namespace {
@@ -19,6 +21,26 @@ int64_t number_at(std::string_view path, size_t& at) {
   for (; at < path.size() && is_digit(path[at]); ++at)
     number = number * 10 + (path[at] - '0');
   return number;
+}
+
+void add_words(std::string_view text, std::set<std::string, std::less<>>& words) {
+  std::string word;
+  for (char c : std::string(text) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_')
+      word += c;
+    else if (!word.empty())
+      words.insert(std::exchange(word, {}));
+  }
+}
+
+void add_words(const YamlNode& node, std::set<std::string, std::less<>>& words) {
+  add_words(node.text, words);
+  for (const YamlNode& item : node.items)
+    add_words(item, words);
+  for (const auto& [key, value] : node.entries) {
+    add_words(key.text, words);
+    add_words(value, words);
+  }
 }
 
 }  // namespace
@@ -60,6 +82,19 @@ std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numer
   if (!spec.buildable || spec.model.is_null())
     return std::nullopt;
   return Interpreter(spec, sources, numerics, diagnostics, options).run();
+}
+
+Graph sound_part(const Spec& spec, Sources& sources, const Numerics& numerics) {
+  Diagnostics known;
+  return Interpreter(spec, sources, numerics, known, {}).part();
+}
+
+std::set<std::string, std::less<>> words_of_model(const Spec& spec) {
+  std::set<std::string, std::less<>> words;
+  add_words(spec.model, words);
+  for (const std::string& name : library_names())
+    add_words(*library_text(name), words);
+  return words;
 }
 
 }  // namespace mtf

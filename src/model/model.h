@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,5 +42,13 @@ struct BuildOptions {
 // or model could not be read. Library files that the model uses are added to `sources`.
 std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numerics& numerics,
                                  Diagnostics& diagnostics, BuildOptions options = {});
+
+// What of the forward graph can be built in spite of mistakes, which are not reported. Its outputs
+// are the values that nothing reads.
+Graph sound_part(const Spec& spec, Sources& sources, const Numerics& numerics);
+
+// Every word of the model as written and of the whole library: what a model with mistakes might
+// use.
+std::set<std::string, std::less<>> words_of_model(const Spec& spec);
 
 }  // namespace mtf

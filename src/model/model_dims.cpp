@@ -43,6 +43,8 @@ ModelDims::ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagn
       dim.size = fmt::format("({}) / {}", dim.size, microbatches);
     table_.add(dim);
   }
+  for (const DimSpec& dim : spec_dims_)  // in the order of read_spec: equal mistakes, equal words
+    table_.size(dim.name, dim.span);
 }
 
 std::vector<DimSpec> ModelDims::read(const YamlNode* dims) {

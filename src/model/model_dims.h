@@ -31,6 +31,8 @@ class ModelDims {
 
   DimId batch() const;  // the dim that counts examples; index -1 while nothing uses it
 
+  // Counts a name as used.
+  void use(std::string_view name) { used_.emplace(name); }
   // A warning for each dim of the spec that neither the model nor a size nor the data uses.
   void report_unused();
 

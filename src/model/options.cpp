@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <utility>
 
 #include "base/text.h"
 #include "spec/later.h"
@@ -38,6 +39,8 @@ class Expander {
  public:
   Expander(const YamlNode& options, Diagnostics& diagnostics)
       : options_(options), diagnostics_(diagnostics) {}
+
+  std::set<std::string, std::less<>> used;
 
   YamlNode expand(const YamlNode& node) {
     if (node.is_scalar())
@@ -120,6 +123,7 @@ class Expander {
   const YamlNode* find(std::string_view path, SourceSpan span) {
     const YamlNode* node = &options_;
     std::string_view rest = path;
+    used.emplace(path.substr(0, path.find('.')));
     while (!rest.empty()) {
       std::string_view name = rest.substr(0, rest.find('.'));
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
@@ -176,8 +180,13 @@ YamlNode merged_options(const YamlNode* defaults, const YamlNode* given, const s
   return options;
 }
 
-YamlNode expanded(const YamlNode& body, const YamlNode& options, Diagnostics& diagnostics) {
-  return Expander(options, diagnostics).expand(body);
+YamlNode expanded(const YamlNode& body, const YamlNode& options, Diagnostics& diagnostics,
+                  std::set<std::string, std::less<>>* used) {
+  Expander expander(options, diagnostics);
+  YamlNode out = expander.expand(body);
+  if (used)
+    *used = std::move(expander.used);
+  return out;
 }
 
 }  // namespace mtf

@@ -32,26 +32,6 @@ bool is_frozen(const TrainSpec& train, const std::string& path) {
                      [&](const std::string& pattern) { return path_matches(pattern, path); });
 }
 
-// False after a diagnostic.
-bool microbatches_divide(const Spec& spec, Diagnostics& diagnostics) {
-  const std::string batch = spec.data ? spec.data->batch : "batch";
-  DimTable table(diagnostics);
-  for (const DimSpec& dim : spec.dims)
-    table.add(dim);
-  if (!table.find(batch))
-    return true;
-  std::optional<int64_t> size = table.size(batch, {});
-  if (!size || *size % spec.train->microbatches == 0)
-    return size.has_value();
-  diagnostics.add({Code::train_microbatches,
-                   fmt::format("{}={} is not divisible by microbatches={}", batch, *size,
-                               spec.train->microbatches),
-                   spec.span("train.microbatches"),
-                   {},
-                   {}});
-  return false;
-}
-
 // A microbatch has a part of the batch, so a parameter may not depend on the batch's size. False
 // after a diagnostic.
 bool parameters_are_whole(const Spec& spec, const Model& model, Diagnostics& diagnostics) {
@@ -155,8 +135,6 @@ Graph init_graph(const Model& model, const Spec& spec, const Numerics& numerics)
 std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const Numerics& numerics,
                                       Diagnostics& diagnostics) {
   const TrainSpec train = spec.train.value_or(TrainSpec{});
-  if (spec.train && !microbatches_divide(spec, diagnostics))
-    return std::nullopt;
   std::optional<Model> model =
       build_model(spec, sources, numerics, diagnostics, {train.microbatches, true});
   if (!model || (train.microbatches > 1 && !parameters_are_whole(spec, *model, diagnostics)))

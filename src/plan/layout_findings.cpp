@@ -96,13 +96,10 @@ void LayoutFindings::inexact(const Graph& graph, const std::vector<DimId>& summe
   if (numerics_.fast)
     return;
   const SourceSpan& at = origin.span;
-  std::string dims;
-  std::string cause = fmt::format("sum {}:{}:{}", at.file, at.line, at.column);
-  for (DimId d : summed) {
-    dims += fmt::format("{}{}={}", dims.empty() ? "" : ", ", graph[d].name, graph[d].size);
-    cause += " " + graph[d].name;
-  }
-  once(cause, origin.scope, [&]() -> Diagnostic {
+  once(fmt::format("sum {}:{}:{}", at.file, at.line, at.column), origin.scope, [&]() -> Diagnostic {
+    std::string dims;
+    for (DimId d : summed)
+      dims += fmt::format("{}{}={}", dims.empty() ? "" : ", ", graph[d].name, graph[d].size);
     return {Code::layout_inexact,
             fmt::format("the sum over {} in {} is split where its blocks do not allow it: "
                         "results will differ in rounding from other layouts",

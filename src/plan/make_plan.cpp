@@ -143,12 +143,27 @@ void check_style(const std::vector<Program>& programs, const std::vector<int64_t
   check_conversions(step, rules, diagnostics);
 }
 
+// The steps of a model that are sound, where others are not or it cannot be trained: the errors of
+// their layout.
+void check_sound_part(const Spec& spec, Sources& sources, const Numerics& numerics,
+                      Diagnostics& diagnostics) {
+  Diagnostics found;
+  Graph part = sound_part(spec, sources, numerics);
+  check_rule_names(spec, part, words_of_model(spec), found);
+  Phases phases;
+  phases.push_back({"part", std::move(part), 1});
+  partition_phases(phases, spec.mesh, spec.layout, numerics, found);
+  for (const Diagnostic& d : found.all())
+    if (d.severity == Severity::error)
+      diagnostics.add(d);
+}
+
 std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh,
                              const LayoutRules& rules, const Numerics& numerics, Job job,
                              Diagnostics& diagnostics) {
   const int earlier = diagnostics.errors();
   const Graph& main = phases[std::min<size_t>(1, phases.size() - 1)].graph;
-  check_rule_names(spec, main, diagnostics);
+  check_rule_names(spec, main, {}, diagnostics);
   check_block_names(spec, main, diagnostics);
   std::vector<Program> programs = partition_phases(phases, mesh, rules, numerics, diagnostics);
   if (diagnostics.errors() > earlier)
@@ -188,16 +203,18 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
                               Diagnostics& diagnostics) {
   if (!spec.buildable)
     return std::nullopt;
-  const Numerics numerics = numerics_of(spec.numerics);
-  Phases phases;
   if (job == Job::infer)
     return inference_plan(spec, sources, diagnostics);
-  if (job == Job::train && spec.train) {
-    const bool evaluates = spec.train->eval_every > 0 && !warn_of_no_held_out(spec, diagnostics);
-    if (!train_phases(spec, sources, numerics, diagnostics, phases) ||
-        (evaluates && !eval_phase(spec, sources, numerics, diagnostics, 0, phases)))
-      return std::nullopt;
-  } else if (!eval_phase(spec, sources, numerics, diagnostics, 1, phases)) {
+  const Numerics numerics = numerics_of(spec.numerics);
+  const bool trains = job == Job::train && spec.train;
+  const bool evaluates =
+      !trains || (spec.train->eval_every > 0 && !warn_of_no_held_out(spec, diagnostics));
+  Phases phases;
+  bool made = !trains || train_phases(spec, sources, numerics, diagnostics, phases);
+  if (made && evaluates)
+    made = eval_phase(spec, sources, numerics, diagnostics, trains ? 0 : 1, phases);
+  if (!made) {
+    check_sound_part(spec, sources, numerics, diagnostics);
     return std::nullopt;
   }
   std::optional<Plan> plan =
@@ -214,11 +231,15 @@ void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostic
     return;
   Diagnostics found;
   make_plan(spec, sources, Job::infer, found);
-  std::set<Code> known;
-  for (const Diagnostic& d : diagnostics.all())
-    known.insert(d.code);
+  auto is_known = [&](const Diagnostic& d) {
+    return std::any_of(diagnostics.all().begin(), diagnostics.all().end(),
+                       [&](const Diagnostic& k) {
+                         return k.code == d.code && k.where.file == d.where.file &&
+                                k.where.line == d.where.line && k.where.column == d.where.column;
+                       });
+  };
   for (const Diagnostic& d : found.all())
-    if (d.severity == Severity::error && !known.count(d.code))
+    if (d.severity == Severity::error && !is_known(d))
       diagnostics.add(d);
 }
 

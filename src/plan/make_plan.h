@@ -19,8 +19,8 @@ Job natural_job(const Spec&);
 // dims of `infer:` hold.
 std::optional<Plan> make_plan(const Spec&, Sources&, Job, Diagnostics&);
 
-// For a spec with `infer:` whose natural job could be planned: adds the errors, of kinds not yet
-// reported, that decoding it would meet.
+// For a spec with `infer:`: adds the errors that decoding it would meet and that its natural job,
+// planned before, did not meet at the same place.
 void check_inference(const Spec&, Sources&, Diagnostics&);
 
 }  // namespace mtf

@@ -22,12 +22,31 @@ bool splits(const LayoutRule& rule, const Program& p, const Value& v) {
   return false;
 }
 
-bool used(const LayoutRule& rule, const Plan& plan) {
+// What patterns of `layout.tensors` are matched with.
+std::string path_of(const Value& v) {
+  if (v.storage == Storage::gradient && v.name.starts_with("gradient:"))
+    return v.name.substr(9);
+  return v.storage == Storage::state ? v.name.substr(0, v.name.rfind('/')) : v.name;
+}
+
+// By a value of any program whose path matches; an empty pattern matches all.
+bool used(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
   for (const PlannedProgram& planned : plan.programs)
     for (const Value& v : planned.program.values)
-      if (splits(rule, planned.program, v))
+      if (splits(rule, planned.program, v) &&
+          (pattern.empty() || path_matches(pattern, path_of(v))))
         return true;
   return false;
+}
+
+void warn_of_unused(const LayoutRule& rule, const std::string& pattern, const Plan& plan,
+                    Diagnostics& diagnostics) {
+  if (!used(rule, pattern, plan))
+    diagnostics.add({Code::layout_rule_unused,
+                     fmt::format("the rule for '{}' splits nothing", rule.dim),
+                     rule.span,
+                     {},
+                     ""});
 }
 
 Diagnostic unknown_dim(const std::string& dim, SourceSpan where,
@@ -77,7 +96,9 @@ void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases,
                  diagnostics);
 }
 
-void check_rule_names(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
+void check_rule_names(const Spec& spec, const Graph& graph,
+                      const std::set<std::string, std::less<>>& other_words,
+                      Diagnostics& diagnostics) {
   std::set<std::string> tensor_dims, known;
   for (const Dim& d : graph.dims)
     if (d.block_of.index < 0)
@@ -87,11 +108,13 @@ void check_rule_names(const Spec& spec, const Graph& graph, Diagnostics& diagnos
     known.insert(d.name);
   for (const auto& [pattern, rules] : spec.layout.tensors)
     for (const LayoutRule& rule : rules)
-      if (!known.count(rule.dim))
+      if (!known.count(rule.dim) && !other_words.count(rule.dim))
         diagnostics.add(unknown_dim(rule.dim, rule.span, known));
   for (const LayoutRule& rule : spec.layout.rules) {
     const auto& repeats = graph.repeat_dims;
     if (!known.count(rule.dim)) {
+      if (other_words.count(rule.dim))
+        continue;
       diagnostics.add(unknown_dim(rule.dim, rule.span, known));
     } else if (!tensor_dims.count(rule.dim) &&
                std::count(repeats.begin(), repeats.end(), rule.dim)) {
@@ -124,12 +147,10 @@ void check_block_names(const Spec& spec, const Graph& graph, Diagnostics& diagno
 
 void check_rule_uses(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {
   for (const LayoutRule& rule : spec.layout.rules)
-    if (!used(rule, plan))
-      diagnostics.add({Code::layout_rule_unused,
-                       fmt::format("the rule for '{}' splits nothing", rule.dim),
-                       rule.span,
-                       {},
-                       ""});
+    warn_of_unused(rule, "", plan, diagnostics);
+  for (const auto& [pattern, rules] : spec.layout.tensors)
+    for (const LayoutRule& rule : rules)
+      warn_of_unused(rule, pattern, plan, diagnostics);
 }
 
 }  // namespace mtf

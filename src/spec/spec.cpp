@@ -41,7 +41,8 @@ void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const S
   }
 }
 
-void check_train(const Spec& spec, DimTable& table, Diagnostics& diagnostics) {
+// Goes on with one microbatch after a mistake in their number.
+void check_train(Spec& spec, DimTable& table, Diagnostics& diagnostics) {
   if (!spec.train)
     return;
   if (!spec.has("data"))
@@ -65,7 +66,10 @@ void check_train(const Spec& spec, DimTable& table, Diagnostics& diagnostics) {
          {}});
   else
     batch = table.size(batch_name, where);
-  if (batch && *batch % microbatches != 0)
+  const bool divides = batch && *batch % microbatches == 0;
+  if (!divides)
+    spec.train->microbatches = 1;
+  if (batch && !divides)
     diagnostics.add(
         {Code::train_microbatches,
          fmt::format("{}={} is not divisible into {} microbatches", batch_name, *batch,
@@ -180,7 +184,7 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
     DimTable infer_table(diagnostics);
     check_dims(infer_table, spec.infer.dims);
   }
-  spec.buildable = sized && spec.model.is_map();
+  spec.buildable = spec.model.is_map();
   return spec;
 }
 

@@ -133,7 +133,7 @@ struct Spec {
   std::string hardware;                  // a shipped name or a file; empty: unknown
 
   YamlNode document;       // the resolved spec
-  bool buildable = false;  // dims, mesh, layout, model could be read: later phases make sense
+  bool buildable = false;  // there is a model to look at: later phases make sense
 
   // The value at a dotted path of the document, or of the nearest part of the path that is there.
   SourceSpan span(std::string_view path) const;

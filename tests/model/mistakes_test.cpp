@@ -146,10 +146,11 @@ TEST_CASE("what nothing uses is worth a warning, optional parameters of the libr
   Built b = with_steps("    - a: {relu: x}\n    - z: {exp: x}\n");
   INFO(b.text());
   CHECK(b.model);
-  CHECK(b.found() == Found{"model.unused 9:7", "model.unused 7:12", "dims.unused 4:24"});
+  CHECK(b.found() ==
+        Found{"model.unused 9:7", "model.unused 7:12", "model.unused 6:35", "dims.unused 4:24"});
   Built block = with_steps("    - a: {einsum: [x, w]}\n    - z: {exp: a}\n",
                            "  blocks:\n    b: {takes: p, gives: p}\n");
-  CHECK(block.found() == Found{"model.unused 13:5"});
+  CHECK(block.found() == Found{"model.unused 6:35", "model.unused 13:5"});
   Built bad = build_file("bad_axis_twice.yaml");
   REQUIRE(bad.model);
   REQUIRE(bad.found().size() == 1);
