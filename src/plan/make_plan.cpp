@@ -9,6 +9,7 @@
 #include "model/decode.h"
 #include "model/phases.h"
 #include "ops/op.h"
+#include "plan/budget.h"
 #include "plan/names.h"
 #include "plan/rule_checks.h"
 #include "plan/style.h"
@@ -117,20 +118,6 @@ bool warn_of_no_held_out(const Spec& spec, Diagnostics& diagnostics) {
                    {},
                    "give `data:` a share `validation:`, or leave this out"});
   return true;
-}
-
-void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {
-  if (!spec.memory_budget)
-    return;
-  const int64_t needed = plan.device_bytes(1);
-  if (needed > *spec.memory_budget)
-    diagnostics.add({Code::budget_exceeded,
-                     fmt::format("a device needs {} bytes ({}), budget.memory allows {} ({})",
-                                 with_commas(needed), in_bytes(needed),
-                                 with_commas(*spec.memory_budget), in_bytes(*spec.memory_budget)),
-                     spec.span("budget.memory"),
-                     {},
-                     ""});
 }
 
 void check_style(const std::vector<Program>& programs, const std::vector<int64_t>& runs_per_step,

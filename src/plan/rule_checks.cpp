@@ -29,6 +29,14 @@ std::string path_of(const Value& v) {
   return v.storage == Storage::state ? v.name.substr(0, v.name.rfind('/')) : v.name;
 }
 
+bool matches_any(const std::string& pattern, const Plan& plan) {
+  for (const PlannedProgram& planned : plan.programs)
+    for (const Value& v : planned.program.values)
+      if (path_matches(pattern, path_of(v)))
+        return true;
+  return false;
+}
+
 // By a value of any program whose path matches; an empty pattern matches all.
 bool used(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
   for (const PlannedProgram& planned : plan.programs)
@@ -39,14 +47,35 @@ bool used(const LayoutRule& rule, const std::string& pattern, const Plan& plan) 
   return false;
 }
 
+// Whether a value of any program at a path that matches has the dim of the rule.
+bool has_dim(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
+  for (const PlannedProgram& planned : plan.programs)
+    for (const Value& v : planned.program.values)
+      if (pattern.empty() || path_matches(pattern, path_of(v)))
+        for (DimId d : v.type.shape.dims)
+          if (planned.program[d].rule == rule.dim)
+            return true;
+  return false;
+}
+
+std::string why_unused(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
+  if (!has_dim(rule, pattern, plan))
+    return "no tensor " + (pattern.empty() ? "" : "of '" + pattern + "' ") + "has this dim";
+  const bool soft = std::all_of(rule.axes.begin(), rule.axes.end(),
+                                [](const LayoutRule::Use& use) { return use.soft; });
+  return soft ? "wherever it could, its axes are taken or do not divide the dim"
+              : "every op needs the dim whole";
+}
+
 void warn_of_unused(const LayoutRule& rule, const std::string& pattern, const Plan& plan,
                     Diagnostics& diagnostics) {
   if (!used(rule, pattern, plan))
     diagnostics.add({Code::layout_rule_unused,
-                     fmt::format("the rule for '{}' splits nothing", rule.dim),
+                     fmt::format("the rule for '{}' splits nothing: {}", rule.dim,
+                                 why_unused(rule, pattern, plan)),
                      rule.span,
                      {},
-                     ""});
+                     "leave the rule out"});
 }
 
 Diagnostic unknown_dim(const std::string& dim, SourceSpan where,
@@ -57,6 +86,17 @@ Diagnostic unknown_dim(const std::string& dim, SourceSpan where,
           where,
           {},
           suggest(dim, where, names, "the dims are " + listed(names))};
+}
+
+// The path nearest to a pattern, or what paths are like.
+Help like_paths(const std::string& pattern, const std::set<std::string>& paths) {
+  std::vector<std::string> all;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(all), [](const std::string& path) {
+    return !path.empty() && path.find(':') == std::string::npos;  // driver:lr is ours
+  });
+  const size_t shown = std::min<size_t>(all.size(), 3);
+  return suggest(pattern, {}, all,
+                 all.empty() ? "" : "there are paths such as " + listed({all.data(), shown}));
 }
 
 // Each pattern that matches none of the paths.
@@ -70,7 +110,7 @@ void warn_of_vain(const std::string& pattern, const std::set<std::string>& paths
                      fmt::format("'{}' matches no {}", pattern, what),
                      where,
                      {},
-                     ""});
+                     like_paths(pattern, paths)});
 }
 
 }  // namespace
@@ -149,8 +189,9 @@ void check_rule_uses(const Spec& spec, const Plan& plan, Diagnostics& diagnostic
   for (const LayoutRule& rule : spec.layout.rules)
     warn_of_unused(rule, "", plan, diagnostics);
   for (const auto& [pattern, rules] : spec.layout.tensors)
-    for (const LayoutRule& rule : rules)
-      warn_of_unused(rule, pattern, plan, diagnostics);
+    if (matches_any(pattern, plan))
+      for (const LayoutRule& rule : rules)
+        warn_of_unused(rule, pattern, plan, diagnostics);
 }
 
 }  // namespace mtf

@@ -118,7 +118,7 @@ void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
                        axis.name, axis.size),
            spec.span("mesh." + axis.name),
            {},
-           {}});
+           "give it to a dim in `layout:`, or leave it out of the mesh"});
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/text.h"
 #include "planning.h"
 
 using namespace mtf;
@@ -156,4 +157,21 @@ model:
   steps: [{y: {b: x}}, {z: {square: w}}]
   outputs: {label: y, z: z}
 )") == Lines{"layout.rule-unused 8", "model.unused 14", "model.unused 20"});
+}
+
+TEST_CASE("a broken budget says by how much, what takes most, and what would help") {
+  const Planned planned = plan_file("specs/two_layer.yaml", {"budget.memory=50MiB"});
+  REQUIRE(planned.plan);
+  const int64_t needed = planned.plan->device_bytes(1);
+  CHECK(planned.messages.find(fmt::format(": {} (", with_commas(needed - (50 << 20)))) !=
+        std::string::npos);
+  const Planned weights = plan_file("specs/two_layer.yaml", {"budget.memory=1MiB", "dims.batch=4", "mesh={}", "layout={}"});
+  REQUIRE(weights.found.size() == 1);
+  const Diagnostic& d = weights.found[0];
+  // w and v are 512 x 4096 numbers of f32, the bias 4096.
+  REQUIRE(d.notes.size() == 1);
+  CHECK(d.notes[0].second.find("parameters " + in_bytes((2 * 512 * 4096 + 4096) * 4)) !=
+        std::string::npos);
+  CHECK(d.help.text ==
+        "split dims of w, the largest: f32 [io=512, hidden=4096], 8.00 MiB on a device");
 }

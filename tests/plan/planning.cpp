@@ -36,9 +36,7 @@ Planned plan_file(const std::string& path, const std::vector<std::string>& overr
   out.spec = read_spec(sources, path, as_overrides(overrides), diagnostics);
   out.plan = make_plan(out.spec, sources, job, diagnostics);
   out.messages = errors(diagnostics);
-  for (const Diagnostic& d : diagnostics.all())
-    if (d.severity == Severity::warning)
-      out.warnings.push_back(d);
+  out.found.assign(diagnostics.all().begin(), diagnostics.all().end());
   return out;
 }
 

@@ -13,8 +13,8 @@ namespace mtf {
 struct Planned {
   Spec spec;
   std::optional<Plan> plan;
-  std::string messages;  // errors, one a line
-  std::vector<Diagnostic> warnings;
+  std::string messages;           // errors, one a line
+  std::vector<Diagnostic> found;  // warnings too
 };
 
 // `overrides` as on the command line: "mesh={all: 4}". The spec is a path below the project.

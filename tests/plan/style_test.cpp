@@ -15,7 +15,7 @@ std::vector<Diagnostic> style_of(const std::string& file, const std::vector<std:
   std::vector<Diagnostic> out;
   const Planned planned = plan_file(file, overrides, job);
   REQUIRE(planned.messages.empty());
-  for (const Diagnostic& d : planned.warnings)
+  for (const Diagnostic& d : planned.found)
     if (d.code == Code::layout_idle_axis || d.code == Code::layout_tiny_shards ||
         d.code == Code::layout_repeated_conversion)
       out.push_back(d);
@@ -40,8 +40,8 @@ using Ids = std::vector<std::string>;
 TEST_CASE("a product that leaves an axis idle: its FLOPs, their share, and what could be split") {
   const Planned planned = plan_file("tests/bad/idle_axis.yaml", {});
   REQUIRE(planned.plan);
-  REQUIRE(planned.warnings.size() == 1);
-  const Diagnostic& d = planned.warnings[0];
+  REQUIRE(planned.found.size() == 1);
+  const Diagnostic& d = planned.found[0];
   double all = 0;
   for (const PlannedProgram& p : planned.plan->programs)
     for (const Instruction& i : p.program.code)
@@ -151,7 +151,7 @@ TEST_CASE("inference of one token leaves axes idle in silence") {
   const Planned planned =
       plan_file("specs/lm_bytes.yaml", {"layout=[{batch: data}, {vocab: model}]"}, Job::infer);
   REQUIRE(planned.plan);
-  CHECK(planned.warnings.empty());
+  CHECK(planned.found.empty());
 }
 
 TEST_CASE("the same loss of exactness in copies and phases is one warning") {
@@ -160,7 +160,7 @@ TEST_CASE("the same loss of exactness in copies and phases is one warning") {
                 {"mesh={data: 2, model: 16}", "layout=[{batch: data}, {d_ff: model}]"});
   REQUIRE(planned.plan);
   int sums = 0;
-  for (const Diagnostic& d : planned.warnings)
+  for (const Diagnostic& d : planned.found)
     if (d.code == Code::layout_inexact) {
       ++sums;
       REQUIRE(d.notes.size() == 1);
