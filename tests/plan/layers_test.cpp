@@ -165,7 +165,8 @@ TEST_CASE("a broken budget says by how much, what takes most, and what would hel
   const int64_t needed = planned.plan->device_bytes(1);
   CHECK(planned.messages.find(fmt::format(": {} (", with_commas(needed - (50 << 20)))) !=
         std::string::npos);
-  const Planned weights = plan_file("specs/two_layer.yaml", {"budget.memory=1MiB", "dims.batch=4", "mesh={}", "layout={}"});
+  const Planned weights = plan_file("specs/two_layer.yaml",
+                                    {"budget.memory=1MiB", "dims.batch=4", "mesh={}", "layout={}"});
   REQUIRE(weights.found.size() == 1);
   const Diagnostic& d = weights.found[0];
   // w and v are 512 x 4096 numbers of f32, the bias 4096.
@@ -173,5 +174,5 @@ TEST_CASE("a broken budget says by how much, what takes most, and what would hel
   CHECK(d.notes[0].second.find("parameters " + in_bytes((2 * 512 * 4096 + 4096) * 4)) !=
         std::string::npos);
   CHECK(d.help.text ==
-        "split dims of w, the largest: f32 [io=512, hidden=4096], 8.00 MiB on a device");
+        "split dims of v, the largest: f32 [hidden=4096, io=512], 8.00 MiB on a device");
 }
