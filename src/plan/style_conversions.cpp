@@ -180,6 +180,10 @@ class ProgramConversions {
   std::map<std::string, std::set<std::string>> copies_;
 };
 
+bool moves_shards(const Instruction& i) {
+  return std::holds_alternative<AllGather>(i.action) || std::holds_alternative<AllToAll>(i.action);
+}
+
 Diagnostic said(const Program& p, const LayoutRules& rules, const Cost& cost) {
   const Cause& c = cost.cause;
   const std::string& axis = p.mesh.axes[static_cast<size_t>(c.axis.index)].name;
@@ -220,9 +224,13 @@ Diagnostic said(const Program& p, const LayoutRules& rules, const Cost& cost) {
 
 void check_conversions(std::span<const StepProgram> step, const LayoutRules& rules,
                        Diagnostics& diagnostics) {
-  for (const StepProgram& s : step)
+  for (const StepProgram& s : step) {
+    const std::vector<Instruction>& code = s.program.code;
+    if (std::none_of(code.begin(), code.end(), moves_shards))
+      continue;
     for (const auto& [key, cost] : ProgramConversions(s, rules).costs())
       diagnostics.add(said(s.program, rules, cost));
+  }
 }
 
 }  // namespace mtf
