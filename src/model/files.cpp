@@ -64,11 +64,13 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
   }
   const bool whole = block.body == &file.root;
   const KeyTable& table = key_table(whole && !block.is_layer() ? "model" : "model.blocks.BLOCK");
+  std::vector<std::string> unknown;
   for (const auto& [key, value] : block.body->entries) {
     const KeyRow* row = table.find(key.text);
     if (!row && whole && key.text == "blocks")  // of a library file that is a layer
       row = key_table("model").find(key.text);
     if (!row) {
+      unknown.push_back(key.text);
       error(file, Code::spec_unknown_key, key.span,
             fmt::format("unknown key '{}' in {}", key.text, block.name),
             suggest(key.text, key.span, table.names(), "its keys are " + listed(table.names())));
@@ -79,7 +81,7 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
   }
   for (const KeyRow& row : table.rows)
     if (const YamlNode* value = block.body->find(row.name);
-        row.required && (!value || value->is_null()))
+        row.required && (!value || value->is_null()) && nearest(row.name, unknown).empty())
       error(file, Code::spec_missing_key, block.body->span,
             fmt::format("{} has no '{}'", block.name, row.name));
 }

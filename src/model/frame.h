@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "model/files.h"
@@ -48,6 +49,7 @@ struct Frame {
   std::string scope;  // "layers[3]/attention"; empty at the top
   size_t depth = 0;   // for ModelDims
   std::map<std::string, Name, std::less<>> names;
+  std::set<std::string, std::less<>> missing;  // names that were reported as defined nowhere
   std::map<std::string, std::string, std::less<>> chosen;  // `choose:`; empty: reported
 };
 

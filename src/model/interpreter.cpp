@@ -128,7 +128,7 @@ void Interpreter::run_model() {
            fmt::format("{} is a layer, not a whole model; use it in a step", file->whole.name));
     return;
   }
-  Frame frame{file->whole, {}, "", 0, {}, {}};
+  Frame frame{file->whole, {}, "", 0, {}, {}, {}};
   if (open(frame, given)) {
     declare_inputs(frame);
     declare_params(frame);
@@ -204,13 +204,17 @@ FindDim Interpreter::dims_at(size_t depth) {
   };
 }
 
-void Interpreter::check_keys(const YamlNode& map, std::string_view a, std::string_view b,
+bool Interpreter::check_keys(const YamlNode& map, std::string_view a, std::string_view b,
                              const std::string& whose) {
+  bool good = true;
   for (const auto& [key, value] : map.entries)
-    if (key.text != a && key.text != b)
+    if (key.text != a && key.text != b) {
       report(Code::spec_unknown_key, key.span,
              fmt::format("unknown key '{}' of {}", key.text, whose),
              fmt::format("known keys are {} and {}", a, b));
+      good = false;
+    }
+  return good;
 }
 
 void Interpreter::declare_inputs(Frame& frame) {
@@ -220,17 +224,17 @@ void Interpreter::declare_inputs(Frame& frame) {
   for (const auto& [key, value] : inputs->entries) {
     const YamlNode* dims = value.is_map() ? value.find("dims") : &value;
     const YamlNode* dtype = value.find("dtype");
-    check_keys(value, "dims", "dtype", "input '" + key.text + "'");
+    const bool known = check_keys(value, "dims", "dtype", "input '" + key.text + "'");
     std::optional<std::vector<DimId>> ids;
     if (dims)
       ids = read_dims(*dims, "dims", dims_at(frame.depth), found_);
-    else
+    else if (known)
       report(Code::spec_missing_key, value.span, fmt::format("input '{}' has no 'dims'", key.text));
     std::optional<DType> type = builder_.numerics.statistics();
     if (dtype && !dtype->is_null())
       type = read_dtype(*dtype, "dtype", found_);
-    bool good =
-        ids && type && std::none_of(ids->begin(), ids->end(), [](DimId d) { return d.index < 0; });
+    bool good = known && ids && type &&
+                std::none_of(ids->begin(), ids->end(), [](DimId d) { return d.index < 0; });
     Value leaf;
     builder_.origin = {key.span, key.text};
     if (good)
@@ -251,12 +255,11 @@ void Interpreter::declare_params(Frame& frame) {
     d.init = value.find("init");
     d.span = key.span;
     d.depth = frame.depth;
-    if (!d.dims) {
+    const bool known = check_keys(value, "dims", "init", "parameter '" + key.text + "'");
+    if (!d.dims && known)
       report(Code::spec_missing_key, value.span,
              fmt::format("parameter '{}' has no 'dims'", key.text));
-      d.failed = true;
-    }
-    check_keys(value, "dims", "init", "parameter '" + key.text + "'");
+    d.failed = !d.dims;
     declared_.push_back(std::move(d));
     Value leaf;
     leaf.parameter = &declared_.back();

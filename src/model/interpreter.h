@@ -41,7 +41,8 @@ class Interpreter {
   void report_unused_dims();
   bool open(Frame& frame, const YamlNode* given);
   void close(Frame& frame);
-  void check_keys(const YamlNode& map, std::string_view a, std::string_view b,
+  // False if the map has other keys than a and b: what they should say is then unknown.
+  bool check_keys(const YamlNode& map, std::string_view a, std::string_view b,
                   const std::string& whose);
   void declare_inputs(Frame& frame);
   void declare_params(Frame& frame);

@@ -89,6 +89,8 @@ std::optional<int64_t> ModelDims::size_at(const Place& place, std::string_view n
                                           SourceSpan where) {
   if (!place.scope) {
     used_.emplace(name);
+    if (!place.dim && !table_.find(name) && !missing_.emplace(name).second)
+      return std::nullopt;
     return table_.size(name, where);
   }
   for (const std::string& word : words_of(place.dim->size))

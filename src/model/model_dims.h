@@ -59,6 +59,7 @@ class ModelDims {
   DimTable table_;
   std::vector<Scope> scopes_;
   std::set<std::string, std::less<>> used_;
+  std::set<std::string, std::less<>> missing_;  // reported as being no dim
 };
 
 }  // namespace mtf

@@ -252,7 +252,7 @@ Value Interpreter::call_block(const Call& call, const Block& block, std::vector<
     return report(Code::model_step, call.head->first.span,
                   fmt::format("{} uses itself", block.name));
   active_.push_back(block.body);
-  Frame frame{block, {}, path, 0, {}, {}};
+  Frame frame{block, {}, path, 0, {}, {}, {}};
   Value result;
   if (open(frame, call.with) && bind_takes(frame, call, std::move(operands))) {
     declare_params(frame);
@@ -294,6 +294,8 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
   rest.remove_prefix(std::min(rest.size(), first.size() + 1));
   auto it = frame.names.find(first);
   if (it == frame.names.end()) {
+    if (!frame.missing.emplace(first).second)
+      return {};
     std::vector<std::string> known;
     for (const auto& [name, entry] : frame.names)
       known.push_back(name);

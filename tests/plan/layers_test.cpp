@@ -176,3 +176,22 @@ TEST_CASE("a broken budget says by how much, what takes most, and what would hel
   CHECK(d.help.text ==
         "split dims of v, the largest: f32 [hidden=4096, io=512], 8.00 MiB on a device");
 }
+
+TEST_CASE("a name or key that is wrong once is said once, however often it is read") {
+  CHECK(found_in(R"(mtf: 1
+dims: {batch: 16, d: 8}
+model:
+  inputs:
+    x: {dims: [batch, d]}
+    ids: {dims: [batch], dtyp: i32}
+  params: {w: {dim: [d, gone]}, v: [d, gone], table: [gone, d]}
+  steps:
+    - a: {embedding: [table, ids], over: gone}
+    - b: {add: [nothing, a]}
+    - c: {multiply: [nothing, x]}
+    - e: {einsum: [x, v]}
+    - z: {einsum: [x, w]}
+  outputs: {z: z}
+)") == Lines{"spec.unknown-key 6", "spec.unknown-key 7", "dims.expression 9",
+             "model.unknown-name 10"});
+}
