@@ -8,6 +8,7 @@
 #include "model/library.h"
 #include "ops/op.h"
 #include "spec/language.h"
+#include "spec/misplaced.h"
 
 namespace mtf {
 namespace {
@@ -73,7 +74,7 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
       unknown.push_back(key.text);
       error(file, Code::spec_unknown_key, key.span,
             fmt::format("unknown key '{}' in {}", key.text, block.name),
-            suggest(key.text, key.span, table.names(), "its keys are " + listed(table.names())));
+            meant_key(key, table.title, table.names(), {}).help);
     } else if (!value.is_null() && !fits(value, row->form)) {
       error(file, Code::spec_type, value.span,
             fmt::format("'{}' of {} is {}", key.text, block.name, name_of(row->form)));

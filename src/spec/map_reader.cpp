@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "spec/document.h"
 #include "spec/later.h"
+#include "spec/misplaced.h"
 #include "spec/reader.h"
 
 namespace mtf {
@@ -105,12 +106,13 @@ void MapReader::report_word(const Entry& entry, const std::vector<std::string>& 
 }
 
 void MapReader::report_unknown(const YamlNode::Key& key) {
-  suspected_.push_back(nearest(key.text, known_));
+  MeantKey meant = meant_key(key, title_, known_, reader_.document());
+  suspected_.push_back(meant.here);
   reader_.diagnostics.add({Code::spec_unknown_key,
                            fmt::format("{} has no key '{}'", title_, key.text),
                            key.span,
                            {},
-                           suggest(key.text, key.span, known_, "its keys are " + listed(known_))});
+                           std::move(meant.help)});
 }
 
 // `needed` is "'key'". A misspelt key was reported already; it is not missing too.

@@ -24,6 +24,7 @@ class Reader {
   const Sources& sources;
   Diagnostics& diagnostics;
 
+  const YamlNode& document() const { return spec_.document; }
   void read_all();  // spec.document → spec
 
   void read(const YamlNode&, const Key&, int64_t&, Range);

@@ -1,0 +1,177 @@
+#include "spec/misplaced.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "base/text.h"
+#include "spec/language.h"
+
+namespace mtf {
+namespace {
+
+// What other tools (PyTorch Lightning, Hugging Face, DeepSpeed, Megatron, torchrun) call what a
+// spec says: a key, wherever it stands, or a path.
+struct Synonym {
+  std::string_view theirs, ours;
+  bool same_value = true;  // so that only the name has to change
+};
+constexpr Synonym synonyms[] = {{"lr", "learning_rate"},
+                                {"eps", "epsilon"},
+                                {"wd", "weight_decay"},
+                                {"warmup_steps", "warmup"},
+                                {"num_warmup_steps", "warmup"},
+                                {"lr_scheduler", "decay", false},
+                                {"max_lr", "peak"},
+                                {"max_steps", "train.steps"},
+                                {"num_steps", "train.steps"},
+                                {"train_steps", "train.steps"},
+                                {"epochs", "train.steps", false},
+                                {"num_epochs", "train.steps", false},
+                                {"max_epochs", "train.steps", false},
+                                {"gradient_accumulation_steps", "train.microbatches"},
+                                {"accumulate_grad_batches", "train.microbatches"},
+                                {"grad_clip", "train.clip.global_norm"},
+                                {"max_grad_norm", "train.clip.global_norm"},
+                                {"gradient_clipping", "train.clip.global_norm"},
+                                {"logging_steps", "train.log_every"},
+                                {"eval_steps", "train.eval_every"},
+                                {"save_steps", "train.checkpoint.every"},
+                                {"save_every", "train.checkpoint.every"},
+                                {"save_total_limit", "train.checkpoint.keep"},
+                                {"output_dir", "train.checkpoint.directory"},
+                                {"random_seed", "train.seed"},
+                                {"max_new_tokens", "infer.max_tokens"},
+                                {"precision", "numerics.compute", false},
+                                {"dtype", "numerics.compute", false},
+                                {"dataset", "data", false},
+                                {"batch_size", "dims.batch"},
+                                {"global_batch_size", "dims.batch"},
+                                {"train_batch_size", "dims.batch"},
+                                {"seq_len", "dims.length"},
+                                {"seq_length", "dims.length"},
+                                {"max_seq_len", "dims.length"},
+                                {"context_length", "dims.length"},
+                                {"hidden_size", "dims.d_model"},
+                                {"num_layers", "dims.layers"},
+                                {"n_layers", "dims.layers"},
+                                {"num_heads", "dims.heads"},
+                                {"n_heads", "dims.heads"},
+                                {"vocab_size", "dims.vocab"},
+                                {"devices", "mesh", false},
+                                {"num_devices", "mesh", false},
+                                {"gpus", "mesh", false},
+                                {"num_gpus", "mesh", false},
+                                {"world_size", "mesh", false},
+                                {"nproc_per_node", "mesh", false},
+                                {"mesh_shape", "mesh", false},
+                                {"sharding", "layout", false},
+                                {"layout_rules", "layout"}};
+
+// learning-rate, learningRate and "learning rate" are learning_rate.
+std::string snake(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    const bool capital = std::isupper(static_cast<unsigned char>(c));
+    if (capital && !out.empty() && out.back() != '_')
+      out += '_';
+    out += c == '-' || c == ' ' || c == '.'
+               ? '_'
+               : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+std::string_view parent(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+}
+
+// Has the document a map at this path? A component in capitals is any key.
+bool has_map(const YamlNode& node, std::string_view path) {
+  if (path.empty())
+    return node.is_map();
+  const std::string_view first = path.substr(0, path.find('.'));
+  const std::string_view rest = path.substr(std::min(path.size(), first.size() + 1));
+  const bool any = std::isupper(static_cast<unsigned char>(first[0]));
+  return std::any_of(node.entries.begin(), node.entries.end(), [&](const auto& entry) {
+    return (any || entry.first.text == first) && has_map(entry.second, rest);
+  });
+}
+
+// The maps that have such a key: those of the document, or, if it has none of them, all.
+std::vector<std::string> places_of(std::string_view key, const YamlNode& document) {
+  std::vector<std::string> all, there;
+  for_each_key([&](const std::string& path, const KeyRow& row) {
+    const std::string place(parent(path));
+    if (row.name != key || place.empty())
+      return;
+    all.push_back(place);
+    if (has_map(document, place))
+      there.push_back(place);
+  });
+  return there.empty() ? all : there;
+}
+
+std::vector<std::string> all_keys() {
+  std::vector<std::string> keys;
+  for_each_key([&](const std::string&, const KeyRow& row) { keys.emplace_back(row.name); });
+  return keys;
+}
+
+MeantKey this_key(const YamlNode::Key& given, const std::string& key) {
+  return {key, {fmt::format("did you mean '{}'?", key), {{given.span, key}}}};
+}
+
+bool stands_at_top(std::string_view key) {
+  return language().front().find(key) != nullptr;
+}
+
+std::string belongs(std::string_view key, const YamlNode& document) {
+  std::vector<std::string> places = places_of(key, document);
+  if (stands_at_top(key))
+    return fmt::format("'{}' belongs at the top of the spec", key);
+  if (places.size() > 4)
+    places.resize(4);
+  return fmt::format("'{}' belongs in {}", key, listed(places));
+}
+
+}  // namespace
+
+MeantKey meant_key(const YamlNode::Key& key, std::string_view title,
+                   std::span<const std::string> known, const YamlNode& document) {
+  auto is_known = [&](std::string_view word) {
+    return std::find(known.begin(), known.end(), word) != known.end();
+  };
+  const std::string plain = snake(key.text);
+  if (is_known(plain))
+    return this_key(key, plain);
+  const auto* synonym = std::find_if(std::begin(synonyms), std::end(synonyms),
+                                     [&](const Synonym& s) { return s.theirs == plain; });
+  const bool foreign = synonym != std::end(synonyms);
+  if (foreign) {
+    const std::string_view ours = synonym->ours, map = parent(ours);
+    const std::string last(ours.substr(map.empty() ? 0 : map.size() + 1));
+    const bool here = map.empty() || map.substr(map.rfind('.') + 1) == title;
+    if (here && is_known(last) && synonym->same_value)
+      return this_key(key, last);
+    if (ours == "mesh")
+      return {"", "the ranks are those of `mesh`, which gives each axis its size"};
+    if (!map.empty() || stands_at_top(ours))
+      return {"", fmt::format("it is called {} here", ours)};
+    return {"", fmt::format("it is called '{}' here; {}", ours, belongs(ours, document))};
+  }
+  const std::vector<std::string> keys = all_keys();
+  if (std::find(keys.begin(), keys.end(), plain) != keys.end())
+    return {"", belongs(plain, document)};
+  if (std::string near = nearest(key.text, known); !near.empty())
+    return {near, suggest(key.text, key.span, known)};
+  // Short words are near to anything.
+  if (const std::string near = plain.size() < 6 ? "" : nearest(plain, keys); !near.empty())
+    return {"", fmt::format("did you mean '{}'? {}", near, belongs(near, document))};
+  return {"", "its keys are " + listed(known)};
+}
+
+}  // namespace mtf
