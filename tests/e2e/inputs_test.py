@@ -349,8 +349,11 @@ class Plans(Case):
     def test_a_directory_is_walked(self):
         done = self.run_mtf("validate", SPECS, expect=1)
         verdicts = dict(line.rsplit(": ", 1) for line in done.stdout.decode().splitlines())
-        names = sorted(f for f in os.listdir(SPECS) if f.endswith(".yaml"))
-        self.assertEqual(sorted(os.path.basename(path) for path in verdicts), names)
+        names = [f for f in os.listdir(SPECS) if f.endswith(".yaml")]
+        starters = os.path.join(SPECS, "starters")
+        paths = [os.path.join(SPECS, f) for f in names]
+        paths += [os.path.join(starters, f) for f in os.listdir(starters)]
+        self.assertEqual(sorted(verdicts), sorted(paths))
         for name in ("lm_bytes.yaml", "digits_mlp.yaml", "two_layer.yaml", "lm_blocks.yaml"):
             self.assertEqual(verdicts[os.path.join(SPECS, name)], "valid")
         for name in names:
