@@ -86,7 +86,7 @@ struct View {
   std::vector<DimId> dims;
   std::vector<int64_t> size;    // local size of each dim
   std::vector<int64_t> origin;  // global index of the first local element, by dim
-  std::vector<int64_t> whole;   // logical (unsplit) size, by dim
+  std::vector<int64_t> whole;   // logical (unsplit) size without padding, by dim
   std::vector<int64_t> stride;  // elements from one index to the next, by dim; empty: dense
 };
 

@@ -23,14 +23,9 @@ void RunRecord::start(int64_t loaded_step) {
 
 int64_t RunRecord::parameters() const {
   int64_t all = 0;
-  for (const Persistent& p : plan_.resident.list) {
-    if (p.value.storage != Storage::parameter)
-      continue;
-    int64_t n = p.value.local_elements();
-    for (const AxisList& axes : p.value.layout.split)
-      n *= plan_.mesh.size(axes);
-    all += n;
-  }
+  for (const Persistent& p : plan_.resident.list)
+    if (p.value.storage == Storage::parameter)
+      all += true_elements(plan_, p);
   return all;
 }
 

@@ -29,7 +29,7 @@ DimId Graph::block_dim(DimId d, int64_t blocks) {
 std::string Graph::show(const Shape& shape) const {
   std::string out;
   for (DimId d : shape.dims)
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", (*this)[d].name, (*this)[d].size);
+    out += (out.empty() ? "" : ", ") + (*this)[d].show();
   return "[" + out + "]";
 }
 
@@ -37,6 +37,13 @@ int64_t Graph::elements(const Shape& shape) const {
   int64_t n = 1;
   for (DimId d : shape.dims)
     n *= (*this)[d].size;
+  return n;
+}
+
+int64_t Graph::true_elements(const Shape& shape) const {
+  int64_t n = 1;
+  for (DimId d : shape.dims)
+    n *= (*this)[d].true_size();
   return n;
 }
 

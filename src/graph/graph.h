@@ -67,10 +67,11 @@ struct Graph {
   Node& operator[](NodeId id) { return nodes[static_cast<size_t>(id.index)]; }
   const Dim& operator[](DimId id) const { return dims[static_cast<size_t>(id.index)]; }
   DimId find_dim(std::string_view name) const;
-  DimId add_dim(Dim d);                      // the id of the dim of that name if there is one
-  DimId block_dim(DimId d, int64_t blocks);  // `d#blocks`
-  std::string show(const Shape&) const;      // "[batch=16, length=256]"
-  int64_t elements(const Shape&) const;
+  DimId add_dim(Dim d);                       // the id of the dim of that name if there is one
+  DimId block_dim(DimId d, int64_t blocks);   // `d#blocks`
+  std::string show(const Shape&) const;       // "[batch=16, length=256]"
+  int64_t elements(const Shape&) const;       // padding included
+  int64_t true_elements(const Shape&) const;  // without padding
 };
 
 std::string print(const Graph&);

@@ -4,6 +4,11 @@
 
 namespace mtf {
 
+std::string Dim::show_size() const {
+  const std::string exists = std::to_string(true_size());
+  return padding == 0 ? exists : exists + "+" + std::to_string(padding);
+}
+
 int Mesh::ranks() const {
   int n = 1;
   for (const Axis& a : axes)

@@ -19,9 +19,14 @@ using AxisList = std::vector<AxisId>;  // ordered
 // `like`, or for a block dim `d#8` (eight blocks of d) the rule of d.
 struct Dim {
   std::string name;
-  int64_t size = 0;
+  int64_t size = 0;  // of storage, layouts and blocks: padding included
   std::string rule;
-  DimId block_of;  // the dim that a block dim cuts; index -1 for an ordinary dim
+  DimId block_of;       // the dim that a block dim cuts; index -1 for an ordinary dim
+  int64_t padding = 0;  // the last indices of the size, which exist in storage alone
+
+  int64_t true_size() const { return size - padding; }
+  std::string show_size() const;  // "16"; "257+127" where 127 are padding
+  std::string show() const { return name + "=" + show_size(); }
 };
 
 struct Axis {

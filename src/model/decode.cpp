@@ -88,6 +88,7 @@ class Decoder {
     dim.rule = dim.rule.empty() ? dim.name : dim.rule;
     dim.name = new_positions(dim.name);
     dim.size = options_.positions;
+    dim.padding = 0;
     return graph_.add_dim(dim);
   }
 

@@ -19,7 +19,7 @@ std::optional<double> read_fan(const YamlNode& node, std::string_view key, const
   for (DimId d : *dims) {
     if (d.index < 0)
       return std::nullopt;
-    product *= static_cast<double>(graph[d].size);
+    product *= static_cast<double>(graph[d].true_size());
   }
   return product;
 }
@@ -65,7 +65,7 @@ Init init_for_product(const Graph& graph, const std::vector<NodeId>& operands, N
       if (!seen && !graph[result].type.shape.has(d))
         summed.push_back(d);
     }
-  double terms = static_cast<double>(graph.elements({summed}));
+  double terms = static_cast<double>(graph.true_elements({summed}));
   return {Init::Kind::normal, 1 / std::sqrt(terms)};
 }
 

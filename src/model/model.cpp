@@ -68,7 +68,7 @@ bool path_less(std::string_view a, std::string_view b) {
 int64_t parameter_count(const Model& model) {
   int64_t count = 0;
   for (const Parameter& p : model.parameters)
-    count += model.graph.elements(model.graph[p.node].type.shape);
+    count += model.graph.true_elements(model.graph[p.node].type.shape);
   return count;
 }
 

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "spec/reader.h"
 
 namespace mtf {
 namespace {
+
+constexpr int max_steps_to_pad = 100;  // from dim to dim: `like` and sizes may go in circles
 
 const DimSpec* find_in(const std::vector<DimSpec>& dims, std::string_view name) {
   auto it =
@@ -125,17 +128,45 @@ DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
   std::optional<int64_t> size = size_at(place, name, where);
   if (!size)
     return {};
-  std::string unique(name);
-  DimId there = graph_.find_dim(name);
-  if (there.index >= 0 && graph_[there].size != *size)
-    unique = fmt::format("{}@{}", name, place.scope->path);
-  std::string rule(name);
+  Dim dim{std::string(name), *size, std::string(name), {}};
   for (const DimSpec* d = place.dim; d && !d->like.empty(); d = place_of(d->like, depth).dim)
-    rule = d->like;
-  DimId id = graph_.add_dim({unique, *size, rule, {}});
+    dim.rule = d->like;
+  if (!add_padding(dim, pad_of(*place.dim, depth), *place.dim))
+    return {};
+  DimId there = graph_.find_dim(name);
+  if (there.index >= 0 && (graph_[there].true_size() != *size || graph_[there].size != dim.size))
+    dim.name = fmt::format("{}@{}", name, place.scope->path);
+  DimId id = graph_.add_dim(dim);
   if (place.scope)
     place.scope->found.emplace(name, id);
   return id;
+}
+
+// Its own; else that of the dim it is like, or whose size it has.
+int64_t ModelDims::pad_of(const DimSpec& dim, size_t depth) {
+  const DimSpec* d = &dim;
+  for (int steps = 0; d && steps < max_steps_to_pad; ++steps) {
+    if (d->pad)
+      return std::max<int64_t>(*d->pad, 1);  // what is below has been reported
+    d = place_of(d->like.empty() ? d->size : d->like, depth).dim;
+  }
+  return 1;
+}
+
+bool ModelDims::add_padding(Dim& dim, int64_t multiple, const DimSpec& written) {
+  const int64_t beyond = dim.size % multiple;
+  dim.padding = beyond > 0 ? multiple - beyond : 0;
+  if (dim.padding > max_dim_size - dim.size) {
+    diagnostics_.add({Code::dims_expression,
+                      fmt::format("'{}'={} rounded up to a multiple of {} is more than {}",
+                                  dim.name, dim.size, multiple, with_commas(max_dim_size)),
+                      written.span,
+                      {},
+                      {}});
+    return false;
+  }
+  dim.size += dim.padding;
+  return true;
 }
 
 DimId ModelDims::batch() const {

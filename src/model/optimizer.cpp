@@ -95,7 +95,7 @@ class Update {
   }
 
   void output(const std::string& kind, const std::string& name, NodeId node) {
-    graph_.outputs.push_back({kind + ":" + name, node});
+    graph_.outputs.push_back({kind + ":" + name, b_.mask(node, b_.shape(node).dims, 0)});
   }
 
   void update(const Trained& t) {

@@ -43,7 +43,7 @@ bool parameters_are_whole(const Spec& spec, const Model& model, Diagnostics& dia
   for (const Parameter& p : model.parameters)
     for (DimId d : model.graph[p.node].type.shape.dims) {
       const Dim& dim = model.graph[d];
-      if (!whole.find(dim.name) || whole.size(dim.name, {}) == dim.size)
+      if (!whole.find(dim.name) || whole.size(dim.name, {}) == dim.true_size())
         continue;
       good = false;
       diagnostics.add(
@@ -121,6 +121,7 @@ Graph init_graph(const Model& model, const Spec& spec, const Numerics& numerics)
     b.origin = {p.span, p.path};
     const Shape& shape = model.graph[p.node].type.shape;
     NodeId value = initial_value(b, p, shape, spec.train ? spec.train->seed : 1);
+    value = b.mask(value, shape.dims, 0);
     g.outputs.push_back({"parameter:" + p.path, value});
     if (!spec.train || is_frozen(*spec.train, p.path))
       continue;

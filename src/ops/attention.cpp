@@ -26,7 +26,8 @@ class Attention {
         v_(operands[2]),
         rows_(*attrs.get<DimId>("rows")),
         key_(*attrs.get<DimId>("key")),
-        scale_(attrs.get_or("scale", 1 / std::sqrt(static_cast<double>(b.graph[key_].size)))),
+        scale_(
+            attrs.get_or("scale", 1 / std::sqrt(static_cast<double>(b.graph[key_].true_size())))),
         causal_(attrs.get_or("causal", false)),
         window_(attrs.get_or<int64_t>("window", 0)) {}
 

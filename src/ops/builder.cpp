@@ -123,18 +123,24 @@ bool Builder::check_shape(const Shape& shape) {
 NodeId Builder::add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {
   if (op.kernel == "map" && operands.size() > 1)
     read_parameters_in_compute_type(operands);
-  std::optional<Type> type = op.infer(*this, operands, attrs);
+  Node node{.op = &op,
+            .inputs = std::move(operands),
+            .attrs = std::move(attrs),
+            .type = {},
+            .origin = origin,
+            .phase = phase,
+            .composite = composite,
+            .gradient_of = {}};
+  if (!moves_no_padding(node))
+    return {};
+  std::optional<Type> type = op.infer(*this, node.inputs, node.attrs);
   if (!type || !check_shape(type->shape))
     return {};
-  graph.nodes.push_back({.op = &op,
-                         .inputs = std::move(operands),
-                         .attrs = std::move(attrs),
-                         .type = std::move(*type),
-                         .origin = origin,
-                         .phase = phase,
-                         .composite = composite,
-                         .gradient_of = {}});
-  return {static_cast<int32_t>(graph.nodes.size()) - 1};
+  node.type = std::move(*type);
+  mask_operands(node);
+  graph.nodes.push_back(std::move(node));
+  const NodeId made{static_cast<int32_t>(graph.nodes.size()) - 1};
+  return op.lookup ? mask_unknown_indices(made) : made;
 }
 
 NodeId Builder::add_composite(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {

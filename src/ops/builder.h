@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <tuple>
 
 #include "ops/op.h"
 
@@ -64,12 +65,17 @@ class Builder {
   NodeId broadcast(NodeId x, const Shape& shape);        // x itself if it has those dims
   NodeId cast(NodeId x, DType dtype);                    // x itself if it has that dtype
 
+  // x with `absent` at the padded indices of these of its dims; x itself if it holds that already.
+  NodeId mask(NodeId x, std::span<const DimId> dims, double absent);
+
   // Reports a mistake at the current origin, once; `message` follows the name of the op.
   void error(Code code, const std::string& message);
   // Reports each dim that x lacks; true if it has them all.
   bool require_dims(NodeId x, std::span<const DimId> dims);
   // Reports a dim that stands twice; true if none does.
   bool require_distinct(std::span<const DimId> dims);
+  // Reports a padded dim along which an op moves elements; true if none is padded.
+  bool require_unpadded(std::span<const DimId> dims);
 
  private:
   const OpDef* op_ = nullptr;  // what the spec wrote, for messages
@@ -79,6 +85,13 @@ class Builder {
   NodeId add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
   NodeId add_composite(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
   void read_parameters_in_compute_type(std::vector<NodeId>& operands);
+  bool moves_no_padding(const Node& node);
+  void mask_operands(Node& node);
+  NodeId mask_unknown_indices(NodeId lookup);
+  bool holds(NodeId x, DimId d, double absent) const;
+
+  using MaskKey = std::tuple<NodeId, std::vector<DimId>, uint64_t, Phase>;
+  std::map<MaskKey, NodeId> masked_;  // by value, dims, bits of `absent` and phase
 };
 
 // Dims of `of` without those of `without`.

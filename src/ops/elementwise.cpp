@@ -99,6 +99,10 @@ std::optional<Type> infer_where(Builder& b, Operands x, Attrs&) {
   return Type{broadcast_shape(b, x), *type};
 }
 
+std::optional<Type> infer_mask(Builder& b, Operands x, Attrs&) {
+  return b[x[1]].type;
+}
+
 std::optional<Type> infer_cast(Builder& b, Operands x, Attrs& attrs) {
   return Type{b.shape(x[0]), *attrs.get<DType>("dtype")};
 }
@@ -171,6 +175,10 @@ Gradients gradient_where(const GradientArgs& g) {
   return {{},
           sum_to(where(condition, dy, 0.0), g.b.shape(g.inputs[1])),
           sum_to(where(condition, 0.0, dy), g.b.shape(g.inputs[2]))};
+}
+// Padded indices of a gradient may hold anything, as those of any value.
+Gradients gradient_mask(const GradientArgs& g) {
+  return {{}, g.dy, {}};
 }
 Gradients gradient_cast(const GradientArgs& g) {
   DType from = g.b.dtype(g.inputs[0]);
@@ -342,6 +350,9 @@ std::vector<OpDef> choices() {
       map("where", Scalar::select, 3, infer_where,
           "The second operand where the first is true, else the third: a true select.",
           gradient_where),
+      internal(map("mask", Scalar::select, 3, infer_mask,
+                   "The second operand at true indices, where the first is true, else the third.",
+                   gradient_mask)),
       with(map("cast", Scalar::copy, 1, infer_cast, "x rounded to another dtype.", gradient_cast),
            {{"dtype", AttrKind::dtype, "the new dtype", true}}),
       free(with(map("broadcast", Scalar::copy, 1, infer_broadcast, "x repeated along new dims.",

@@ -121,6 +121,7 @@ std::span<const OpDef> index_ops() {
        .gradient = gradient_gather,
        .role = role_gather,
        .order_free = true,
+       .lookup = true,
        .flops_per_point = 0,
        .kernel = "gather"},
       {.name = "scatter_blocks",

@@ -30,11 +30,11 @@ Expr counted_sum(Expr x) {
 // How many elements of x's dims, `without` left out, that sum is over.
 NodeId element_count(Builder& b, NodeId x, std::span<const DimId> without = {}) {
   const Dims dims = dims_without(b.shape(x).dims, without);
-  const auto all = static_cast<double>(b.graph.elements({dims}));
+  const auto all = static_cast<double>(b.graph.true_elements({dims}));
   const Expr counted(b, b.counted_examples(x));
   if (!counted)
     return b.constant(all, b.numerics.statistics());
-  return sum(wide(counted), {b.batch}) * (all / static_cast<double>(b.graph[b.batch].size));
+  return sum(wide(counted), {b.batch}) * (all / static_cast<double>(b.graph[b.batch].true_size()));
 }
 
 // ---- cross_entropy: [logits, labels], labels i32 ids or a distribution over the vocabulary
@@ -46,7 +46,7 @@ struct CrossEntropy {
         x(wide(Expr(builder, operands[0]))),
         labels(builder, operands[1]),
         vocab(*attrs.get<DimId>("over")),
-        size(static_cast<double>(builder.graph[vocab].size)),
+        size(static_cast<double>(builder.graph[vocab].true_size())),
         smoothing(attrs.get_or("smoothing", 0.0)),
         z_loss(attrs.get_or("z_loss", 0.0)),
         ignore(attrs.get_or<int64_t>("ignore", -1)) {}

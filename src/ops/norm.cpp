@@ -15,7 +15,7 @@ struct Norm {
   Norm(Builder& b, Operands operands, const Attrs& attrs)
       : x(wide(Expr(b, operands[0]))),
         over(*attrs.get<Dims>("over")),
-        n(static_cast<double>(b.graph.elements({over}))),
+        n(static_cast<double>(b.graph.true_elements({over}))),
         epsilon(attrs.get_or("epsilon", 1e-5)) {}
   Expr mean(Expr t) const { return sum(t, over) / n; }
   Expr inverse_deviation(Expr centred) const { return rsqrt(mean(centred * centred) + epsilon); }

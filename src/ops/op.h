@@ -22,6 +22,15 @@ enum class Role : uint8_t {
 
 enum class Reduction : uint8_t { sum, max, min };
 
+// What an op reads at the padded indices of dims that it does not keep, so that they change
+// nothing.
+enum class Neutral : uint8_t {
+  zero,     // of sums: -0.0
+  lowest,   // of maxima
+  highest,  // of minima
+  end,      // of a sorted order
+};
+
 // How an attribute is written in a step.
 enum class AttrKind : uint8_t { boolean, integer, number, word, dim, dims, dim_map, dtype, text };
 
@@ -65,12 +74,14 @@ struct OpDef {
 
   Role (*role)(const Graph&, const Node&, DimId) = nullptr;  // null: every dim is kept
   Reduction reduction = Reduction::sum;                      // of reduced dims
+  Neutral neutral = Neutral::zero;                           // of dims that are not kept
   bool internal = false;       // made by other ops only: no spec may name it
   bool random = false;         // draws numbers, new in each step: reads Builder::step in training
   bool order_free = false;     // its reduction gives equal bits in any order: max, min, lookups
   bool linear = false;         // sums pass through it unchanged in `fast` mode and where inexact
   bool name_only = false;      // rename, transpose: no work, no storage
   bool movement = false;       // runs where its input lies
+  bool lookup = false;         // picks by index along its reduced dim, and 0 beyond its size
   bool in_place = false;       // result may overwrite an operand of its type
   double flops_per_point = 1;  // of the iteration space (contractions), operand or result elements
   std::string_view kernel = {};  // row of the kernel table: "map", "reduce", "product", ...

@@ -25,10 +25,9 @@ std::optional<Type> infer_top_k(Builder& b, Operands x, Attrs& attrs) {
   const DimId over = *attrs.get<DimId>("over"), to = *attrs.get<DimId>("to");
   if (!b.require_dims(x[0], {&over, 1}))
     return std::nullopt;
-  if (b.graph[to].size > b.graph[over].size) {
-    b.error(Code::model_shape,
-            fmt::format("{}={} is more than {}={}", b.graph[to].name, b.graph[to].size,
-                        b.graph[over].name, b.graph[over].size));
+  const Dim &many = b.graph[to], &all = b.graph[over];
+  if (many.true_size() > all.true_size() || many.size > all.size) {
+    b.error(Code::model_shape, fmt::format("{} is more than {}", many.show(), all.show()));
     return std::nullopt;
   }
   Shape shape = b.shape(x[0]);
@@ -52,12 +51,14 @@ std::vector<NodeId> gradient_cumsum(const GradientArgs& g) {
   return {sum(dy, {over}) - before};
 }
 
-OpDef along(std::string_view name, std::string_view summary, decltype(OpDef::infer) infer) {
+OpDef along(std::string_view name, std::string_view summary, decltype(OpDef::infer) infer,
+            Neutral neutral) {
   return {.name = name,
           .summary = summary,
           .attributes = {{"over", AttrKind::dim, "the dim", true}},
           .infer = infer,
           .role = whole_over,
+          .neutral = neutral,
           .flops_per_point = 0,
           .kernel = name};
 }
@@ -66,15 +67,18 @@ OpDef along(std::string_view name, std::string_view summary, decltype(OpDef::inf
 
 std::span<const OpDef> order_ops() {
   static const std::vector<OpDef> ops = [] {
-    OpDef argmax =
-        along("argmax", "The lowest index of the greatest element; NaN wins.", infer_arg);
-    OpDef argmin = along("argmin", "The lowest index of the least element; NaN wins.", infer_arg);
-    OpDef top_k =
-        along("top_k", "The indices of the greatest elements, in descending order.", infer_top_k);
+    OpDef argmax = along("argmax", "The lowest index of the greatest element; NaN wins.", infer_arg,
+                         Neutral::lowest);
+    OpDef argmin = along("argmin", "The lowest index of the least element; NaN wins.", infer_arg,
+                         Neutral::highest);
+    OpDef top_k = along("top_k", "The indices of the greatest elements, in descending order.",
+                        infer_top_k, Neutral::lowest);
     top_k.attributes.push_back({"to", AttrKind::dim, "the new dim; its size is how many", true});
-    OpDef sort = along("sort", "The elements in ascending order; no gradient.", infer_along);
+    OpDef sort =
+        along("sort", "The elements in ascending order; no gradient.", infer_along, Neutral::end);
     sort.attributes.push_back({"descending", AttrKind::boolean, "the other way round"});
-    OpDef cumsum = along("cumsum", "The sum of the elements up to each.", infer_along);
+    OpDef cumsum =
+        along("cumsum", "The sum of the elements up to each.", infer_along, Neutral::zero);
     cumsum.attributes.push_back({"exclusive", AttrKind::boolean, "without the element itself"});
     cumsum.gradient = gradient_cumsum;
     cumsum.flops_per_point = 1;

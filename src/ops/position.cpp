@@ -12,17 +12,16 @@ namespace {
 using Operands = std::span<const NodeId>;
 
 bool require_even(Builder& b, DimId d) {
-  if (b.graph[d].size % 2 == 0)
+  if (b.graph[d].true_size() % 2 == 0)
     return true;
-  b.error(Code::model_shape,
-          fmt::format("{}={} is odd; positions need pairs", b.graph[d].name, b.graph[d].size));
+  b.error(Code::model_shape, fmt::format("{} is odd; positions need pairs", b.graph[d].show()));
   return false;
 }
 
 // The index of each element's pair along a dim, and whether it is the first of the pair.
 struct Pairs {
   Pairs(Builder& b, DimId d, bool neighbours)
-      : half(b.graph[d].size / 2),
+      : half(b.graph[d].true_size() / 2),
         index(iota(b, d, b.numerics.statistics())),
         first(less(index, static_cast<double>(half))) {
     if (neighbours) {

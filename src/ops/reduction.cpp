@@ -61,7 +61,7 @@ Gradients gradient_sum(const GradientArgs& g) {
 }
 
 double count(Builder& b, const Dims& dims) {
-  return static_cast<double>(b.graph.elements({dims}));
+  return static_cast<double>(b.graph.true_elements({dims}));
 }
 
 NodeId build_mean(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
@@ -107,7 +107,8 @@ Gradients gradient_extreme(const GradientArgs& g) {
     return {over.empty() ? g.dy : NodeId{}};
   Expr x(g.b, g.inputs[0]), y(g.b, g.y), dy(g.b, g.dy);
   Expr index = index_over(g.b, over);
-  Expr candidate = where(equal(x, y), index, count(g.b, over));
+  const auto none = static_cast<double>(g.b.graph.elements({over}));
+  Expr candidate = where(equal(x, y), index, none);
   Expr first = apply("min", candidate, {{{"over", over}}});
   return {where(equal(index, first), dy, 0.0)};
 }
@@ -130,13 +131,14 @@ const AttrDef over{"over", AttrKind::dims, "the dims to reduce", true};
 const AttrDef dtype{"dtype", AttrKind::dtype, "dtype of the result; by default the operand's"};
 
 OpDef primitive(std::string_view name, std::string_view summary, decltype(OpDef::infer) infer,
-                Reduction reduction) {
+                Reduction reduction, Neutral neutral) {
   const bool is_sum = reduction == Reduction::sum;
   return {.name = name,
           .summary = summary,
           .infer = infer,
           .role = reduced_over,
           .reduction = reduction,
+          .neutral = neutral,
           .internal = true,
           .order_free = !is_sum,
           .linear = is_sum,
@@ -148,11 +150,11 @@ OpDef primitive(std::string_view name, std::string_view summary, decltype(OpDef:
 std::span<const OpDef> reduction_ops() {
   static const OpDef ops[] = {
       primitive("sum", "Sums over dims in canonical blocks that it keeps.", infer_sum,
-                Reduction::sum),
+                Reduction::sum, Neutral::zero),
       primitive("max", "The greatest element over dims; NaN wins.", infer_extreme<Reduction::max>,
-                Reduction::max),
+                Reduction::max, Neutral::lowest),
       primitive("min", "The least element over dims; NaN wins.", infer_extreme<Reduction::min>,
-                Reduction::min),
+                Reduction::min, Neutral::highest),
       {.name = "reduce_sum",
        .summary = "The sum over dims.",
        .attributes = {over, dtype},

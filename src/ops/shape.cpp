@@ -38,9 +38,10 @@ std::optional<Type> infer_rename(Builder& b, Operands x, Attrs& attrs) {
   for (auto [from, to] : *attrs.get<DimPairs>("dims")) {
     if (!b.require_dims(x[0], {&from, 1}) || !require_absent(b, x[0], to))
       return std::nullopt;
-    if (size(b, from) != size(b, to)) {
-      b.error(Code::model_shape, fmt::format("{}={} and {}={} differ in size", b.graph[from].name,
-                                             size(b, from), b.graph[to].name, size(b, to)));
+    const Dim &old = b.graph[from], &renamed = b.graph[to];
+    if (old.size != renamed.size || old.padding != renamed.padding) {
+      b.error(Code::model_shape,
+              fmt::format("{} and {} differ in size", old.show(), renamed.show()));
       return std::nullopt;
     }
     type.shape.dims[static_cast<size_t>(type.shape.find(from))] = to;
@@ -75,12 +76,25 @@ std::optional<Type> infer_same(Builder& b, Operands x, Attrs&) {
   return b[x[0]].type;
 }
 
+// The dims that a reshape keeps at both ends may be padded, those that it regroups may not.
+bool require_whole(Builder& b, std::span<const DimId> from, std::span<const DimId> to) {
+  while (!from.empty() && !to.empty() && from.front() == to.front()) {
+    from = from.subspan(1);
+    to = to.subspan(1);
+  }
+  while (!from.empty() && !to.empty() && from.back() == to.back()) {
+    from = from.first(from.size() - 1);
+    to = to.first(to.size() - 1);
+  }
+  return b.require_unpadded(from) && b.require_unpadded(to);
+}
+
 // `to` stands where the first of `from` stood; both name the elements in row-major order. The node
 // then lists all dims on both sides, those that stay included.
 std::optional<Type> infer_reshape(Builder& b, Operands x, Attrs& attrs) {
   const Dims all = b.shape(x[0]).dims;
   const Dims from = attrs.get_or("from", all), to = *attrs.get<Dims>("to");
-  if (!b.require_dims(x[0], from) || !b.require_distinct(from))
+  if (!b.require_dims(x[0], from) || !b.require_distinct(from) || !require_whole(b, from, to))
     return std::nullopt;
   if (b.graph.elements({from}) != b.graph.elements({to})) {
     b.error(Code::model_shape,

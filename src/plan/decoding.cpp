@@ -131,8 +131,10 @@ Spec for_inference(const Spec& spec, const Decoding* decoding) {
   if (!decoding)
     return s;
   for (DimSpec& d : s.dims)
-    if (d.name == decoding->batch && !spec.has("infer.dims." + decoding->batch))
+    if (d.name == decoding->batch && !spec.has("infer.dims." + decoding->batch)) {
       d.size.assign(1, '1');  // GCC 12 sees an overlap in an assignment
+      d.pad = 1;
+    }
   s.numerics.blocks.of_dim.erase(decoding->batch);
   return s;
 }

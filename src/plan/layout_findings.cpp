@@ -157,12 +157,14 @@ Diagnostic LayoutFindings::indivisible(const Graph& graph, const Node& node,
       below > 0 ? fmt::format("{} or {}", below, below + ways) : std::to_string(ways);
   return {Code::layout_indivisible,
           fmt::format("'{}'={} is not divisible by {}; axis sizes that would do: {}", dim.name,
-                      dim.size, axes, divisors(dim.size, ways)),
+                      dim.show_size(), axes, divisors(dim.size, ways)),
           c.rule->span,
           {{node.origin.span,
             fmt::format("{} {} has this dim", node.origin.scope, graph.show({dims}))}},
-          fmt::format("change the mesh, make '{}' {}, or make the rule soft: `{}: {}?`", dim.name,
-                      sizes, dim.rule, mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
+          fmt::format("pad the dim: `{}: {{size: {}, pad: {}}}`; or change the mesh, make '{}' {}, "
+                      "or make the rule soft: `{}: {}?`",
+                      dim.name, dim.true_size(), ways, dim.name, sizes, dim.rule,
+                      mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
 }
 
 }  // namespace mtf

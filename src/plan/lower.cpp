@@ -101,7 +101,7 @@ View view_of(const Program& program, const Value& value, int rank) {
   view.dims = value.type.shape.dims;
   view.size = value.local_sizes;
   for (size_t i = 0; i < view.dims.size(); ++i) {
-    view.whole.push_back(program[view.dims[i]].size);
+    view.whole.push_back(program[view.dims[i]].true_size());
     view.origin.push_back(program.mesh.position(rank, value.layout.split[i]) *
                           value.local_sizes[i]);
   }

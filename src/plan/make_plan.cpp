@@ -76,7 +76,7 @@ std::vector<IdRange> id_ranges(const Phases& phases) {
       const bool pick = !ids.dims.empty() && std::all_of(ids.dims.begin(), ids.dims.end(),
                                                          [&](DimId d) { return picked.has(d); });
       note(*input->attrs.get<std::string>("name"), pick ? INT32_MIN : 0,
-           phase.graph[*node.attrs.get<DimId>("over")].size);
+           phase.graph[*node.attrs.get<DimId>("over")].true_size());
     }
   return out;
 }
@@ -90,7 +90,7 @@ bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding,
   if (!model || !check_decoding(spec, model->graph, decoding, diagnostics))
     return false;
   const Graph& forward = model->graph;
-  const int64_t length = forward[forward.find_dim(decoding.along)].size;
+  const int64_t length = forward[forward.find_dim(decoding.along)].true_size();
   const int64_t piece = std::min(length, spec.infer.prefill > 0 ? spec.infer.prefill : 128);
   soften_rules(rules, forward, decoding);
   const Names names(forward);

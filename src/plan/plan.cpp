@@ -33,6 +33,24 @@ std::vector<Program> partition_phases(const std::vector<PhaseGraph>& phases, con
   return programs;
 }
 
+const Program& program_of(const Plan& plan, const Persistent& p) {
+  for (const PlannedProgram& planned : plan.programs) {
+    const Program& program = planned.program;
+    for (const auto* list : {&program.inputs, &program.outputs})
+      for (const Program::Binding& b : *list)
+        if (b.name == p.name)
+          return program;
+  }
+  return plan.programs[0].program;
+}
+
+int64_t true_elements(const Plan& plan, const Persistent& p) {
+  int64_t n = 1;
+  for (DimId d : p.value.type.shape.dims)
+    n *= program_of(plan, p)[d].true_size();
+  return n;
+}
+
 Plan plan_programs(std::vector<Program> programs, std::vector<int64_t> runs_per_step) {
   Plan plan;
   plan.mesh = programs[0].mesh;

@@ -56,4 +56,9 @@ std::vector<Program> partition_phases(const std::vector<PhaseGraph>&, const Mesh
 // fuse -> pack -> bind -> verify -> memory -> traffic, for at least one program.
 Plan plan_programs(std::vector<Program>, std::vector<int64_t> runs_per_step);
 
+// A program whose dims are those of a value that outlives it, and the numbers in the whole value,
+// without padding.
+const Program& program_of(const Plan&, const Persistent&);
+int64_t true_elements(const Plan&, const Persistent&);
+
 }  // namespace mtf

@@ -20,7 +20,7 @@ constexpr int64_t smallest_shard = 8;  // rows, columns or terms
 std::string shown(const Program& p, const std::vector<DimId>& dims) {
   std::vector<std::string> words;
   for (DimId d : dims)
-    words.push_back(fmt::format("{}={}", p[d].name, p[d].size));
+    words.push_back(p[d].show());
   return listed(words);
 }
 

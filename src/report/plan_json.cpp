@@ -16,6 +16,7 @@ std::string as_json(const PlanReport& r) {
   j["ranks"] = r.ranks;
   j["digest"] = fmt::format("{:016x}", r.digest);
   j["parameters"] = r.parameters;
+  j["parameter_padding"] = r.parameter_padding;
   j["memory"] = {{"parameter_bytes", r.parameter_bytes},
                  {"gradient_bytes", r.gradient_bytes},
                  {"state_bytes", r.state_bytes},

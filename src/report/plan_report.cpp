@@ -108,11 +108,13 @@ PlanReport report(const Plan& plan, const Sources& sources, std::string name, in
   r.threads = threads;
   r.digest = plan.digest;
   for (const Persistent& p : plan.resident.list) {
-    int64_t n = 1;
+    if (p.value.storage != Storage::parameter)
+      continue;
+    int64_t stored = 1;
     for (size_t i = 0; i < p.value.local_sizes.size(); ++i)
-      n *= p.value.local_sizes[i] * plan.mesh.size(p.value.layout.split[i]);
-    if (p.value.storage == Storage::parameter)
-      r.parameters += n;
+      stored *= p.value.local_sizes[i] * plan.mesh.size(p.value.layout.split[i]);
+    r.parameters += true_elements(plan, p);
+    r.parameter_padding += stored - true_elements(plan, p);
   }
   r.parameter_bytes = plan.resident.bytes_of(Storage::parameter);
   r.gradient_bytes = plan.resident.bytes_of(Storage::gradient);
@@ -155,9 +157,11 @@ PlanReport report(const Plan& plan, const Sources& sources, std::string name, in
 }
 
 std::string as_text(const PlanReport& r) {
-  std::string out =
-      fmt::format("{} on {} ({} rank{}), {} parameters, plan {:016x}\n\n", r.name, r.mesh, r.ranks,
-                  r.ranks == 1 ? "" : "s", with_commas(r.parameters), r.digest);
+  std::string out = fmt::format(
+      "{} on {} ({} rank{}), {} parameters{}, plan {:016x}\n\n", r.name, r.mesh, r.ranks,
+      r.ranks == 1 ? "" : "s", with_commas(r.parameters),
+      r.parameter_padding == 0 ? "" : " and " + with_commas(r.parameter_padding) + " of padding",
+      r.digest);
   auto line = [&](std::string_view what, int64_t bytes, const std::string& note = "") {
     if (bytes > 0)
       out += fmt::format("  {:<24}{:>20}  {:>11}{}\n", what, with_commas(bytes), in_bytes(bytes),

@@ -41,7 +41,7 @@ struct PlanReport {
   std::string name, mesh;
   int ranks = 1;
   int threads = 1;
-  int64_t parameters = 0;  // numbers in all parameters, undivided
+  int64_t parameters = 0, parameter_padding = 0;  // numbers in all parameters, undivided
   int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0, cache_bytes = 0;  // per device
   int64_t io_bytes = 0, arena_bytes = 0, workspace_bytes = 0, total_bytes = 0;
   std::vector<ProgramReport> programs;

@@ -26,7 +26,7 @@ const Value& named(const std::vector<Program::Binding>& list, const Program& p,
 int64_t elements(const Program& p, const Value& v) {
   int64_t n = 1;
   for (DimId d : v.type.shape.dims)
-    n *= p[d].size;
+    n *= p[d].true_size();
   return n;
 }
 
@@ -57,7 +57,7 @@ Decoder::Decoder(Session& session, const Decoding& decoding)
   piece_ = elements(prefill, named(prefill.inputs, prefill, decoding.tokens));
   for (const Dim& d : prefill.dims)
     if (d.name == decoding.along)
-      length_ = d.size;
+      length_ = d.true_size();
   const Program& decode = session["decode"].program();
   logits_.resize(
       static_cast<size_t>(elements(decode, named(decode.outputs, decode, decoding.logits))));

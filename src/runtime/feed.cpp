@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "plan/lower.h"
+#include "runtime/true_part.h"
 #include "spec/dims.h"
 #include "text/text_data.h"
 
@@ -37,7 +38,7 @@ BatchInput input_of(const Spec& spec, const Plan& plan, const Program& program,
     const int at = static_cast<int>(input.dims.size());
     const bool batch = program[d].name == spec.data->batch;
     input.dims.push_back(program[d].name);
-    input.size.push_back(program[d].size * (batch ? pieces : 1));
+    input.size.push_back(program[d].true_size() * (batch ? pieces : 1));
     if (batch)
       input.batch = at;
     if (program[d].name == (spec.infer.along.empty() ? "length" : spec.infer.along))
@@ -121,12 +122,14 @@ void Feed::fill(Executor& executor, int rank, Split split, int64_t step, int64_t
     const auto input = std::find_if(inputs_.begin(), inputs_.end(),
                                     [&](const BatchInput& i) { return i.name == b.name; });
     CHECK(input != inputs_.end(), b.name);
-    View view = view_of(program, program[b.value], rank);
-    if (input->batch >= 0) {
-      const auto at = static_cast<size_t>(input->batch);
-      view.origin[at] += piece * view.whole[at];
-    }
-    data_->read(b.name, split, step, view.origin, view.size, executor.bytes(b.value));
+    const View view = view_of(program, program[b.value], rank);
+    fill_shard(view, executor.bytes(b.value), [&](Box part, std::span<std::byte> out) {
+      if (input->batch >= 0) {
+        const auto at = static_cast<size_t>(input->batch);
+        part.origin[at] += piece * view.whole[at];
+      }
+      data_->read(b.name, split, step, part.origin, part.size, out);
+    });
   }
 }
 

@@ -1,28 +1,18 @@
 #include "runtime/saving.h"
 
 #include <algorithm>
+#include <list>
 
 #include "base/error.h"
 #include "plan/lower.h"
 #include "runtime/agreement.h"
+#include "runtime/true_part.h"
 
 namespace mtf {
 namespace {
 
 bool saved(const Persistent& p) {
   return p.value.storage == Storage::parameter || p.value.storage == Storage::state;
-}
-
-// Any program that knows the value's dims; persistent values carry ids of the first that has them.
-const Program& dims_of(const Plan& plan, const Persistent& p) {
-  for (const PlannedProgram& planned : plan.programs) {
-    const Program& program = planned.program;
-    for (const auto* list : {&program.inputs, &program.outputs})
-      for (const Program::Binding& b : *list)
-        if (b.name == p.name)
-          return program;
-  }
-  return plan.programs[0].program;
 }
 
 std::vector<std::string> names_of_dims(const Program& program, const Value& v) {
@@ -32,18 +22,23 @@ std::vector<std::string> names_of_dims(const Program& program, const Value& v) {
   return names;
 }
 
-// What this rank writes: the shards that it speaks for.
-std::vector<TensorBox> boxes_of(Session& session) {
+// What this rank writes: the shards that it speaks for, without padding. `dense` holds what had to
+// be copied for that.
+std::vector<TensorBox> boxes_of(Session& session, std::list<std::vector<std::byte>>& dense) {
   const Plan& plan = session.plan();
   const int rank = session.communicator().rank();
   std::vector<TensorBox> boxes;
   for (const Persistent& p : plan.resident.list) {
     if (!saved(p) || !speaks_for(plan.mesh, p.value, rank))
       continue;
-    const Program& program = dims_of(plan, p);
+    const Program& program = program_of(plan, p);
     const View view = view_of(program, p.value, rank);
-    boxes.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole, view.origin,
-                     view.size, session.device().resident(p).data()});
+    const Box part = true_part(view);
+    if (elements(part.size) == 0)
+      continue;
+    boxes.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole, part.origin,
+                     part.size,
+                     packed(view, session.device().resident(p), dense.emplace_back()).data()});
   }
   return boxes;
 }
@@ -55,11 +50,7 @@ int64_t saved_bytes(const Plan& plan) {
   for (const Persistent& p : plan.resident.list) {
     if (!saved(p))
       continue;
-    const View view = view_of(dims_of(plan, p), p.value, 0);
-    int64_t bytes = size_of(view.dtype);
-    for (int64_t n : view.whole)
-      bytes *= n;
-    all += bytes;
+    all += true_elements(plan, p) * size_of(p.value.type.dtype);
   }
   return all;
 }
@@ -76,7 +67,10 @@ void save(Session& session, const std::string& directory, int64_t step,
   });
   try {
     ShardRecord mine;
-    together(c, [&] { mine = write_shard(directory, step, run_id, c.rank(), boxes_of(session)); });
+    together(c, [&] {
+      std::list<std::vector<std::byte>> dense;
+      mine = write_shard(directory, step, run_id, c.rank(), boxes_of(session, dense));
+    });
     const Publication publication{step, run_id, state, gather(c, mine), keep};
     together(c, [&] {
       if (first)
@@ -94,7 +88,7 @@ void load(Session& session, const Checkpoint& checkpoint, bool everything) {
   for (const Persistent& p : session.plan().resident.list) {
     if (!saved(p) || (p.value.storage == Storage::state && !everything))
       continue;
-    const Program& program = dims_of(session.plan(), p);
+    const Program& program = program_of(session.plan(), p);
     const View view = view_of(program, p.value, 0);
     expected.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole});
   }
@@ -112,8 +106,11 @@ void load(Session& session, const Checkpoint& checkpoint, bool everything) {
   for (const Persistent& p : session.plan().resident.list) {
     if (!saved(p) || (p.value.storage == Storage::state && !everything))
       continue;
-    const View view = view_of(dims_of(session.plan(), p), p.value, session.communicator().rank());
-    checkpoint.read(p.name, view.origin, view.size, session.device().resident(p));
+    const Program& program = program_of(session.plan(), p);
+    fill_shard(view_of(program, p.value, session.communicator().rank()),
+               session.device().resident(p), [&](const Box& part, std::span<std::byte> out) {
+                 checkpoint.read(p.name, part.origin, part.size, out);
+               });
   }
 }
 

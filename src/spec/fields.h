@@ -101,7 +101,7 @@ template <class V>
 void fields(V& v, DimSpec& d) {
   v.expression("size", d.size, d.size_span, "an integer, a dim, or an expression over dims");
   v.field("like", d.like, "the dim whose layout rules this one follows");
-  v.later("pad");
+  v.field("pad", d.pad, "the size is stored rounded up to a multiple of this", at_least(1));
 }
 
 template <class V>

@@ -18,10 +18,11 @@ namespace mtf {
 // One entry of `dims:`. The size is an expression over dims (dims.h).
 struct DimSpec {
   std::string name;
-  std::string size;      // expression text: "16", "d_model / heads"
-  std::string like;      // the dim whose layout rules this one follows; empty: its own
-  SourceSpan span;       // of the name
-  SourceSpan size_span;  // of the expression
+  std::string size;            // expression text: "16", "d_model / heads"
+  std::string like;            // the dim whose layout rules this one follows; empty: its own
+  SourceSpan span;             // of the name
+  SourceSpan size_span;        // of the expression
+  std::optional<int64_t> pad;  // storage has a multiple of it; if not given, what `like` says
 };
 
 struct NamedPath {

@@ -253,7 +253,10 @@ class Interpreter {
         term = read(node, 1, index);
       }
       double& to = y.data[offset(y.dims, index)];
-      to = is_max ? std::max(to, term) : is_min ? std::min(to, term) : to + term;
+      if (std::isnan(to) || std::isnan(term))
+        to = std::numeric_limits<double>::quiet_NaN();
+      else
+        to = is_max ? std::max(to, term) : is_min ? std::min(to, term) : to + term;
     });
     return y;
   }
@@ -278,7 +281,8 @@ class Interpreter {
                          [&](double a, double b) { return value(a) < value(b); });
       else if (kernel == "sort") {
         out = row;
-        std::sort(out.begin(), out.end());
+        std::sort(out.begin(), out.end(),
+                  [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
         if (node.attrs.get_or("descending", false))
           std::reverse(out.begin(), out.end());
       } else {
@@ -300,11 +304,11 @@ class Interpreter {
     const Dims order = *node.attrs.get<Dims>("order");
     const std::hash<std::string> hash;
     return made_of(node, [&](const Index& index) {
+      std::string place = *node.attrs.get<std::string>("path");
+      for (DimId d : order)
+        place += " " + std::to_string(index[static_cast<size_t>(d.index)]);
       auto part = [&](const char* which) {
-        return static_cast<double>(hash(*node.attrs.get<std::string>("path") + which +
-                                        std::to_string(offset(order, index))) %
-                                   1000003) /
-               1000003;
+        return static_cast<double>(hash(place + which) % 1000003) / 1000003;
       };
       if (node.op->kernel == "uniform") {
         const double low = node.attrs.get_or("low", 0.0), high = node.attrs.get_or("high", 1.0);

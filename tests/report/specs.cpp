@@ -94,7 +94,7 @@ const std::vector<std::string>& full_specs() {
       R"(
 mtf: 1
 name: own-model
-dims: {batch: 8, io: 4, hidden: {size: io + 0, like: io}, layers: 2}
+dims: {batch: 8, io: 4, hidden: {size: io + 0, like: io, pad: 2}, layers: 2}
 mesh: {data: 2, model: 1}
 layout:
   rules: [{batch: data}, {io: [model, "data?"]}]
@@ -102,7 +102,7 @@ layout:
   limits: {gather: 64MiB}
 model:
   with: {activation: relu, norm: layer, rate: 0.1, keep: true}
-  dims: {extra: {size: 2 * io, like: io}, small: 3}
+  dims: {extra: {size: 2 * io, like: io, pad: 4}, small: 3}
   inputs: {x: {dims: [batch, io], dtype: f32}, target: [batch, io]}
   params:
     scale: {dims: io, init: {constant: 1}}

@@ -178,7 +178,12 @@ TEST_CASE("Long forms of dims") {
   Reading ring = read_lines("dims: {a: {size: 4, like: b}, b: {size: 4, like: a}}\n");
   CHECK(ring.diagnostics.all().size() == 2);
 
-  Reading pad = read_lines("dims: {vocab: {size: 50257, pad: 128}}\n");
-  REQUIRE(pad.diagnostics.all().size() == 1);
-  CHECK(pad.diagnostics.all()[0].code == Code::spec_later);
+  Reading pad = read_lines("dims: {vocab: {size: 50257, pad: 128}, d: 4}\n");
+  REQUIRE_FALSE(pad.diagnostics.has_errors());
+  CHECK(pad.spec.dims[0].pad == 128);
+  CHECK_FALSE(pad.spec.dims[1].pad);
+  Reading none = read_lines("dims: {vocab: {size: 50257, pad: 0}}\n");
+  REQUIRE(none.diagnostics.all().size() == 1);
+  CHECK(none.diagnostics.all()[0].code == Code::spec_range);
+  CHECK(Reading::at(none.diagnostics.all()[0].where) == "3:34");
 }
