@@ -68,9 +68,13 @@ class Grower {
     if (random_.chance(25))
       repeat_block();
     finish();
-    RandomModel model{text(), {}};
+    RandomModel model{text(), {}, {}};
     for (int i = 0; i < layouts; ++i)
       model.layouts.push_back(layout());
+    for (const DimSize& d : dims_)  // multiples of 8, as `numerics.blocks` may ask for
+      if (random_.chance(40))
+        model.padding.push_back(fmt::format("dims.{}={{size: {}, pad: {}}}", d.name, d.size,
+                                            random_.from(std::vector<int>{8, 16, 24, 40})));
     return model;
   }
 

@@ -14,6 +14,7 @@ struct RandomLayout {
 struct RandomModel {
   std::string yaml;  // on one rank, without a layout
   std::vector<RandomLayout> layouts;
+  std::vector<std::string> padding;  // overrides that pad some of its dims
 };
 
 // The same model and layouts for the same seed, on every machine.

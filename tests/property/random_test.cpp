@@ -2,6 +2,8 @@
 // repeats one model and prints it.
 #include <catch2/catch.hpp>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -45,19 +47,14 @@ void check_close(const Outcome& a, const Outcome& b) {
     CHECK(b.losses[i] == Approx(a.losses[i]).epsilon(1e-4).margin(1e-4));
 }
 
-void check_model(uint64_t seed, Counts& counts) {
-  const RandomModel model = random_model(seed, 4);
-  const std::vector<std::string> steps = {seed % 20 == 0 ? "train.steps=5" : "train.steps=3"};
-  INFO("seed " << seed << "\n" << model.yaml);
-  const Outcome one = train_text(model.yaml, steps);
-  INFO(one.messages);
-  REQUIRE(one.planned);
-  CHECK(one.lies == "");
+// `always` are overrides of every run, `one` the outcome on one rank.
+void check_layouts(uint64_t seed, const RandomModel& model, const std::vector<std::string>& always,
+                   const Outcome& one, Counts& counts) {
   ++counts.models;
   counts.finite += finite(one);
   for (const RandomLayout& layout : model.layouts) {
     std::vector<std::string> overrides = layout.overrides;
-    overrides.push_back(steps[0]);
+    overrides.insert(overrides.end(), always.begin(), always.end());
     INFO(layout.overrides[0] << " " << layout.overrides[1]);
     const Outcome split = train_text(model.yaml, overrides, machine_of(seed));
     INFO(split.messages);
@@ -79,6 +76,39 @@ void check_model(uint64_t seed, Counts& counts) {
     if (counts.inexact % 4 == 1)
       CHECK(difference(split, train_text(model.yaml, overrides, machine_of(seed))) == "");
   }
+}
+
+void check_model(uint64_t seed, Counts& counts) {
+  const RandomModel model = random_model(seed, 4);
+  const std::vector<std::string> steps = {seed % 20 == 0 ? "train.steps=5" : "train.steps=3"};
+  INFO("seed " << seed << "\n" << model.yaml);
+  const Outcome one = train_text(model.yaml, steps);
+  INFO(one.messages);
+  REQUIRE(one.planned);
+  CHECK(one.lies == "");
+  check_layouts(seed, model, steps, one, counts);
+}
+
+// The same with some dims padded: close to the model without padding. Models that move elements
+// along a padded dim are refused.
+void check_padded_model(uint64_t seed, Counts& counts, int& refused) {
+  const RandomModel model = random_model(seed, 4);
+  std::vector<std::string> always = model.padding;
+  always.push_back("train.steps=3");
+  INFO("seed " << seed << "\n" << model.yaml << fmt::format("{}", fmt::join(always, "\n")));
+  const Outcome padded = train_text(model.yaml, always);
+  INFO(padded.messages);
+  if (!padded.planned) {
+    const bool moved = padded.messages.find("elements cannot be moved") != std::string::npos;
+    const bool renamed = padded.messages.find("differ in size") != std::string::npos;
+    CHECK((moved || renamed));
+    ++refused;
+    return;
+  }
+  CHECK(padded.lies == "");
+  if (model.yaml.find("bf16") == std::string::npos)
+    check_close(train_text(model.yaml, {"train.steps=3"}), padded);
+  check_layouts(seed, model, always, padded, counts);
 }
 
 void check_models(uint64_t first, uint64_t last) {
@@ -103,6 +133,18 @@ TEST_CASE("random models part 3", "[laws]") {
 }
 TEST_CASE("random models part 4", "[laws]") {
   check_models(180, 240);
+}
+
+TEST_CASE("random models padded", "[laws]") {
+  Counts counts;
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed)
+    check_padded_model(seed, counts, refused);
+  std::cout << counts.models << " models padded, " << refused << " refused: " << counts.exact
+            << " exact layouts, " << counts.inexact << " not exact, " << counts.refused
+            << " refused\n";
+  CHECK(counts.models >= 60);
+  CHECK(counts.exact >= 60);
 }
 
 TEST_CASE("replay", "[.][replay]") {

@@ -61,32 +61,33 @@ class CountingBackend final : public Backend {
   size_t prepared_ = 0;
 };
 
-// Copies a rank's shard into the whole tensor.
-void put_shard(const View& v, std::span<const std::byte> shard, std::vector<std::byte>& whole) {
+// Copies a rank's shard into the whole tensor, padding left out. False if padding is not 0.
+bool put_shard(const View& v, std::span<const std::byte> shard, std::vector<std::byte>& whole) {
   size_t elements = 1;
   for (int64_t w : v.whole)
     elements *= static_cast<size_t>(w);
   const auto bytes = static_cast<size_t>(size_of(v.dtype));
   whole.resize(elements * bytes);
   const size_t local = shard.size() / bytes;
+  const std::vector<std::byte> zero(bytes);
+  bool good = true;
   for (size_t i = 0; i < local; ++i) {
     size_t rest = i, at = 0, stride = 1;
+    bool padding = false;
     for (size_t d = v.size.size(); d-- > 0;) {
-      at += (static_cast<size_t>(v.origin[d]) + rest % static_cast<size_t>(v.size[d])) * stride;
+      const int64_t index =
+          v.origin[d] + static_cast<int64_t>(rest % static_cast<size_t>(v.size[d]));
+      padding = padding || index >= v.whole[d];
+      at += static_cast<size_t>(index) * stride;
       rest /= static_cast<size_t>(v.size[d]);
       stride *= static_cast<size_t>(v.whole[d]);
     }
-    std::memcpy(whole.data() + at * bytes, shard.data() + i * bytes, bytes);
+    if (padding)
+      good = good && std::memcmp(shard.data() + i * bytes, zero.data(), bytes) == 0;
+    else
+      std::memcpy(whole.data() + at * bytes, shard.data() + i * bytes, bytes);
   }
-}
-
-const Program* program_with(const Plan& plan, const std::string& name) {
-  for (const PlannedProgram& p : plan.programs)
-    for (const auto* list : {&p.program.inputs, &p.program.outputs})
-      for (const Program::Binding& b : *list)
-        if (b.name == name)
-          return &p.program;
-  return nullptr;
+  return good;
 }
 
 class Run {
@@ -135,8 +136,9 @@ class Run {
       count(session[plan_.programs[p].program.name], p);
     for (const Persistent& p : plan_.resident.list)
       if (p.value.storage == Storage::parameter || p.value.storage == Storage::state)
-        put_shard(view_of(*program_with(plan_, p.name), p.value, c.rank()),
-                  session.device().resident(p), outcome_.tensors[p.name]);
+        if (!put_shard(view_of(program_of(plan_, p), p.value, c.rank()),
+                       session.device().resident(p), outcome_.tensors[p.name]))
+          lie("the padding of " + p.name + " is not 0");
   }
 
   void count(const Executor& e, size_t p) {
