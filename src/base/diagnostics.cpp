@@ -18,6 +18,12 @@ constexpr Row rows[] = {
 #undef MTF_DIAGNOSTIC
 };
 
+constexpr Code codes[] = {
+#define MTF_DIAGNOSTIC(name, id, severity, title) Code::name,
+#include "base/diagnostics.def"
+#undef MTF_DIAGNOSTIC
+};
+
 const Row& row(Code code) {
   return rows[static_cast<size_t>(code)];
 }
@@ -32,6 +38,16 @@ std::string_view title_of(Code code) {
 }
 Severity severity_of(Code code) {
   return row(code).severity;
+}
+
+std::span<const Code> all_codes() {
+  return codes;
+}
+std::optional<Code> code_of(std::string_view id) {
+  for (Code code : codes)
+    if (id_of(code) == id)
+      return code;
+  return std::nullopt;
 }
 
 Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,

@@ -2,6 +2,7 @@
 // prints them. Codes are listed once, in diagnostics.def.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ enum class Code : uint16_t {
 std::string_view id_of(Code);     // "layout.axis-reused"
 Severity severity_of(Code);       // what the code is by default
 std::string_view title_of(Code);  // one sentence, for lists of codes
+std::span<const Code> all_codes();
+std::optional<Code> code_of(std::string_view id);
 
 // One change to the text of a source: what stands at `where` becomes `text`.
 struct Edit {
