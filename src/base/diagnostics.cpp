@@ -61,6 +61,8 @@ Help suggest(std::string_view word, SourceSpan where, std::span<const std::strin
 }
 
 void Diagnostics::add(Diagnostic d) {
+  if (!seen_.emplace(d.code, d.where.file, d.where.line, d.where.column, d.message).second)
+    return;
   errors_ += d.severity == Severity::error;
   list_.push_back(std::move(d));
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,13 +62,14 @@ struct Diagnostic {
 
 class Diagnostics {  // collects; never throws, never prints
  public:
-  void add(Diagnostic d);
+  void add(Diagnostic d);  // what is there already, in equal words at the same place, is dropped
   bool has_errors() const { return errors_ > 0; }
   int errors() const { return errors_; }
   std::span<const Diagnostic> all() const { return list_; }
 
  private:
   std::vector<Diagnostic> list_;
+  std::set<std::tuple<Code, int, int, int, std::string>> seen_;
   int errors_ = 0;
 };
 

@@ -15,6 +15,9 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // "a, b and c".
 std::string listed(std::span<const std::string> words);
 
+// The divisors of n, as "1, 2 and 4"; of many those next to `near`.
+std::string divisors(int64_t n, int64_t near);
+
 std::string with_commas(int64_t number);  // 12,345,678
 std::string in_bytes(int64_t bytes);      // 1.50 GiB; exact below 1 KiB
 

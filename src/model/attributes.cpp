@@ -119,7 +119,11 @@ std::optional<DType> read_dtype(const YamlNode& node, std::string_view key,
   for (const auto& [name, dtype] : dtypes)
     if (node.is_scalar() && node.text == name)
       return dtype;
-  report_type(node, key, "one of f32, f64, bf16, i32, u8 and bool", diagnostics);
+  std::vector<std::string> known;
+  for (const auto& [name, dtype] : dtypes)
+    known.emplace_back(name);
+  report_type(node, key, "one of f32, f64, bf16, i32, u8 and bool", diagnostics,
+              suggest(node.text, node.span, known));
   return std::nullopt;
 }
 

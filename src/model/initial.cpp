@@ -1,6 +1,8 @@
 #include "model/initial.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "spec/scalars.h"
 
@@ -53,7 +55,10 @@ std::optional<Init> read_init(const YamlNode& node, const Graph& graph, const Fi
     return in && out ? std::optional(Init{Init::Kind::normal, std::sqrt(2 / (*in + *out))})
                      : std::nullopt;
   }
-  report_type(node, "init", forms, diagnostics);
+  report_type(
+      node, "init", forms, diagnostics,
+      suggest(key.text, key.span,
+              std::vector<std::string>{"normal", "uniform", "constant", "fan_in", "fan_avg"}));
   return std::nullopt;
 }
 

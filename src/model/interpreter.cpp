@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <tuple>
 
 #include "base/text.h"
 #include "model/library.h"
@@ -71,18 +69,9 @@ Graph Interpreter::part() {
   return std::move(graph);
 }
 
-// Copies of a block, and the graphs of several phases, make equal mistakes, which are shown once;
-// mistakes in library files name the place in the spec that uses them.
+// Mistakes in library files name the place in the spec that uses them.
 void Interpreter::hand_over(Diagnostics& to) {
-  std::set<std::tuple<int, int, int, std::string>> seen;
-  auto first_time = [&seen](const Diagnostic& d) {
-    return seen.emplace(d.where.file, d.where.line, d.where.column, d.message).second;
-  };
-  for (const Diagnostic& d : to.all())
-    first_time(d);
   for (Diagnostic d : found_.all()) {
-    if (!first_time(d))
-      continue;
     SourceSpan user = files_.user_place(d.where);
     if (user.file != d.where.file)
       d.notes.emplace_back(user, "the library file is used here");

@@ -125,16 +125,19 @@ class Expander {
     std::string_view rest = path;
     used.emplace(path.substr(0, path.find('.')));
     while (!rest.empty()) {
+      const std::string_view before = path.substr(0, path.size() - rest.size());
       std::string_view name = rest.substr(0, rest.find('.'));
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
       const YamlNode* next = node->find(name);
       if (!next) {
-        std::string near = nearest(name, keys_of(*node));
+        std::vector<std::string> known;
+        for (const std::string& key : keys_of(*node))
+          known.push_back(fmt::format("${}{}", before, key));
         diagnostics_.add({Code::model_unknown_name,
                           fmt::format("no option '{}' is declared in `with:` here", path),
                           span,
                           {},
-                          near.empty() ? "" : fmt::format("did you mean '${}'?", near)});
+                          suggest(fmt::format("${}", path), span, known)});
         return nullptr;
       }
       node = next;

@@ -25,6 +25,9 @@ void Interpreter::run_steps(Frame& frame) {
   for (const YamlNode& item : steps->items) {
     if (!item.is_map() || item.entries.size() != 1) {
       report(Code::model_step, item.span, "a step has the form `result: {op: operands, ...}`");
+      for (const Entry& step :
+           item.entries)  // unknown values, so that their readers are no mistakes
+        define(frame, step.first, {}, false);
       continue;
     }
     const Entry& step = item.entries[0];
@@ -309,8 +312,12 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
     return value;
   if (auto member = value.members.find(rest); member != value.members.end())
     return member->second;
-  return report(Code::model_unknown_name, node.span,
-                fmt::format("'{}' gives no '{}'", first, rest));
+  std::vector<std::string> known;
+  for (const auto& [name, member] : value.members)
+    known.push_back(fmt::format("{}.{}", first, name));
+  return report(
+      Code::model_unknown_name, node.span, fmt::format("'{}' gives no '{}'", first, rest),
+      suggest(node.text, node.span, known, known.empty() ? "" : "there are " + listed(known)));
 }
 
 NodeId Interpreter::node_of(const Value& value, SourceSpan where) {

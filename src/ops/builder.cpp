@@ -22,11 +22,8 @@ std::vector<DimId> dims_without(std::span<const DimId> of, std::span<const DimId
 }
 
 void Builder::error(Code code, const std::string& message) {
-  std::string text = op_ ? fmt::format("{}: {}", op_->name, message) : message;
-  for (const Diagnostic& d : diagnostics.all())
-    if (d.message == text && d.where.file == origin.span.file && d.where.line == origin.span.line)
-      return;
-  diagnostics.add({.code = code, .message = text, .where = origin.span, .notes = {}, .help = {}});
+  diagnostics.add(
+      {code, op_ ? fmt::format("{}: {}", op_->name, message) : message, origin.span, {}, {}});
 }
 
 bool Builder::require_dims(NodeId x, std::span<const DimId> dims) {

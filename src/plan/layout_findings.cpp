@@ -9,28 +9,6 @@
 namespace mtf {
 namespace {
 
-// The divisors of n, as "1, 2 and 4"; of many those next to `near`.
-std::string divisors(int64_t n, int64_t near) {
-  constexpr size_t most = 12;
-  std::vector<int64_t> all;
-  for (int64_t d = 1; d * d <= n; ++d)
-    if (n % d == 0) {
-      all.push_back(d);
-      if (d * d != n)
-        all.push_back(n / d);
-    }
-  std::sort(all.begin(), all.end());
-  const auto above = std::lower_bound(all.begin(), all.end(), near) - all.begin();
-  const size_t begin =
-      all.size() <= most
-          ? 0
-          : std::min<size_t>(std::max<std::ptrdiff_t>(above - most / 2, 0), all.size() - most);
-  std::vector<std::string> words;
-  for (size_t i = begin; i < std::min(all.size(), begin + most); ++i)
-    words.push_back(std::to_string(all[i]));
-  return listed(words);
-}
-
 SourceSpan span_of(const LayoutRule& rule, AxisId axis) {
   for (const LayoutRule::Use& use : rule.axes)
     if (use.axis == axis)

@@ -10,6 +10,7 @@
 #include "model/phases.h"
 #include "ops/op.h"
 #include "plan/budget.h"
+#include "plan/data_checks.h"
 #include "plan/names.h"
 #include "plan/rule_checks.h"
 #include "plan/style.h"
@@ -204,6 +205,7 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
     check_sound_part(spec, sources, numerics, diagnostics);
     return std::nullopt;
   }
+  check_data(spec, phases[std::min<size_t>(1, phases.size() - 1)].graph, diagnostics);
   std::optional<Plan> plan =
       finished(spec, phases, spec.mesh, spec.layout, numerics, job, diagnostics);
   if (plan) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plan/names.h"
+#include "spec/scalars.h"
 
 namespace mtf {
 namespace {
@@ -173,7 +174,7 @@ void check_rule_names(const Spec& spec, const Graph& graph,
 void check_block_names(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
   std::set<std::string> known;
   for (const Dim& d : graph.dims)
-    if (d.block_of.index < 0)
+    if (d.block_of.index < 0 && is_name(d.name))  // a made name, such as length@new, is no help
       known.insert(d.name);
   for (const DimSpec& d : spec.dims)
     known.insert(d.name);

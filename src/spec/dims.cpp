@@ -320,6 +320,8 @@ std::optional<int64_t> DimTable::size(std::string_view name, SourceSpan where) {
                       {}});
     return std::nullopt;
   }
+  if (entry.dim.size.empty())  // it was reported when it was read
+    return std::nullopt;
   entry.state = State::running;
   running_.push_back(&entry);
   entry.size = evaluate(entry.dim.size, entry.dim.size_span, entry.options);

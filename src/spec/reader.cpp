@@ -142,7 +142,7 @@ void Reader::read_expression(const YamlNode& node, const Key& key, std::string& 
   bool quoted_number = node.quoted && reads_as_number(node.text);
   if (!node.is_scalar() || quoted_number)
     return report_type(node, key.text, "an integer or an expression over dims", diagnostics,
-                       quoted_number ? fmt::format("take the quotes off: {}", node.text) : "");
+                       quoted_number ? rewritten(node, "take the quotes off", node.text) : Help());
   text = node.text;
   span = node.span;
   bool as_written = span.length == static_cast<int>(text.size()) + 2;
@@ -157,14 +157,21 @@ void Reader::read(const YamlNode& node, const Key& key, std::vector<DimSpec>& ta
   for (size_t i = 0; i < target.size(); ++i)
     index.emplace(target[i].name, i);
   for (const auto& [name, size] : node.entries) {
-    if (size.is_null() || !expect_name(name, "a dim"))
+    if (size.is_null())
       continue;
+    expect_name(name, "a dim");  // it is a dim all the same, so that its uses are not mistakes too
     DimSpec dim;
     dim.name = name.text;
     dim.span = name.span;
     if (size.is_map())
       read(size, name, dim);
-    else
+    if (size.is_map() && size.find("size") == nullptr)
+      diagnostics.add({Code::spec_missing_key,
+                       fmt::format("dim '{}' needs 'size'", name.text),
+                       name.span,
+                       {},
+                       {}});
+    if (!size.is_map())
       read_expression(size, name, dim.size, dim.size_span);
     auto [place, is_new] = index.emplace(dim.name, target.size());
     if (is_new)
@@ -190,8 +197,9 @@ void Reader::read(const YamlNode& node, const Key& key, Mesh& target, Range) {
     return;
   int64_t ranks = 1;
   for (const auto& [name, size_node] : node.entries) {
-    if (size_node.is_null() || !expect_name(name, "an axis"))
+    if (size_node.is_null())
       continue;
+    expect_name(name, "an axis");
     std::optional<int64_t> size =
         read_integer(size_node, name.text, between(1, static_cast<double>(max_ranks)), diagnostics);
     if (size.value_or(1) == 1) {

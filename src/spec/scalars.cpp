@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <charconv>
 
 namespace mtf {
@@ -21,11 +22,13 @@ size_t count_digits(std::string_view text) {
 }
 
 // Is `text` -?(0|[1-9][0-9]*), followed by (\.[0-9]+)?([eE][+-]?[0-9]+)? if fractions are allowed?
+// `.5` is a fraction too.
 bool is_number(std::string_view text, bool fractions) {
   if (text.starts_with('-'))
     text.remove_prefix(1);
   size_t digits = count_digits(text);
-  if (digits == 0 || (digits > 1 && text[0] == '0'))
+  const bool point_first = fractions && digits == 0 && text.starts_with('.');
+  if ((digits == 0 && !point_first) || (digits > 1 && text[0] == '0'))
     return false;
   text.remove_prefix(digits);
   if (fractions && text.starts_with('.')) {
@@ -55,15 +58,34 @@ std::optional<T> parsed(std::string_view text) {
   return value;
 }
 
-void report_range(const YamlNode& node, std::string_view key, Range range,
+void report_range(const YamlNode& node, std::string_view key, std::string_view allowed,
                   Diagnostics& diagnostics) {
-  std::string allowed = range.text();
   diagnostics.add({Code::spec_range,
-                   fmt::format("'{}' is {}; it must be {}", key, node.text,
-                               allowed.empty() ? "a number that fits" : allowed),
+                   fmt::format("'{}' is {}; it must be {}", key, node.text, allowed),
                    node.span,
                    {},
                    {}});
+}
+
+// What a text that is no number was probably meant to be.
+Help help_for_number(const YamlNode& node, bool fractions) {
+  if (!node.is_scalar())
+    return {};
+  if (node.quoted)
+    return is_number(node.text, fractions) ? rewritten(node, "take the quotes off", node.text)
+                                           : Help();
+  std::string plain = node.text;
+  std::erase(plain, '_');
+  if (plain != node.text && is_number(plain, fractions))
+    return rewritten(node, "write it without _", plain);
+  const size_t point = node.text.find(".0");
+  if (!fractions && is_number(node.text, true) && point != std::string::npos &&
+      node.text.find_first_not_of('0', point + 1) == std::string::npos)
+    return rewritten(node, "write it without a fraction", node.text.substr(0, point));
+  if (node.text.size() > 1 && node.text[0] == '0')
+    return is_digit(node.text[1]) ? "a number does not start with a zero"
+                                  : "numbers are decimal: write it in the digits 0 to 9";
+  return {};
 }
 
 template <class T>
@@ -71,22 +93,33 @@ std::optional<T> read_plain_number(const YamlNode& node, std::string_view key, R
                                    Diagnostics& diagnostics, bool fractions) {
   if (!node.is_scalar() || node.quoted || !is_number(node.text, fractions)) {
     std::string expected = fractions ? "a number" : "an integer";
-    std::string help;
-    if (node.quoted && is_number(node.text, fractions))
-      help = fmt::format("take the quotes off: {}", node.text);
-    else if (node.is_scalar() && node.text.size() > 1 && node.text[0] == '0' &&
-             is_digit(node.text[1]))
-      help = "a number does not start with a zero";
     report_type(node, key, expected + (range.text().empty() ? "" : ", " + range.text()),
-                diagnostics, std::move(help));
+                diagnostics, help_for_number(node, fractions));
     return std::nullopt;
   }
   std::optional<T> value = parsed<T>(node.text);
-  if (!value || !range.holds(static_cast<double>(*value))) {
-    report_range(node, key, range, diagnostics);
+  if (!value) {
+    report_range(node, key, "a number that fits in 64 bits", diagnostics);
+    return std::nullopt;
+  }
+  if (!range.holds(static_cast<double>(*value))) {
+    report_range(node, key, range.text(), diagnostics);
     return std::nullopt;
   }
   return value;
+}
+
+// The word that a reader of YAML 1.1 would take for true or false; "" if it would not.
+std::string_view boolean_meant(std::string text) {
+  for (char& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (std::string_view word : {"true", "yes", "on", "y"})
+    if (text == word)
+      return "true";
+  for (std::string_view word : {"false", "no", "off", "n"})
+    if (text == word)
+      return "false";
+  return "";
 }
 
 struct Unit {
@@ -131,7 +164,9 @@ std::optional<bool> read_boolean(const YamlNode& node, std::string_view key,
                                  Diagnostics& diagnostics) {
   if (node.is_scalar() && !node.quoted && (node.text == "true" || node.text == "false"))
     return node.text == "true";
-  report_type(node, key, "true or false", diagnostics);
+  const std::string_view meant = node.is_scalar() ? boolean_meant(node.text) : "";
+  report_type(node, key, "true or false", diagnostics,
+              meant.empty() ? Help() : rewritten(node, "write", std::string(meant)));
   return std::nullopt;
 }
 
@@ -140,7 +175,9 @@ std::optional<std::string> read_text(const YamlNode& node, std::string_view key,
   if (node.is_scalar() && (node.quoted || !reads_as_number(node.text)))
     return node.text;
   report_type(node, key, "text", diagnostics,
-              node.is_scalar() ? fmt::format("quote it if it is meant: \"{}\"", node.text) : "");
+              node.is_scalar() ? rewritten(node, "text that looks like this is quoted",
+                                           fmt::format("\"{}\"", node.text))
+                               : Help());
   return std::nullopt;
 }
 
@@ -164,7 +201,7 @@ std::optional<int64_t> read_bytes(const YamlNode& node, std::string_view key,
   std::optional<double> value = parsed<double>(amount);
   constexpr double most = 1152921504606846976.0;  // 2^60: sums of sizes still fit 64 bits
   if (!value || *value * unit->bytes < 1 || *value * unit->bytes > most) {
-    report_range(node, key, between(1, most), diagnostics);
+    report_range(node, key, between(1, most).text(), diagnostics);
     return std::nullopt;
   }
   return static_cast<int64_t>(*value * unit->bytes);
@@ -200,8 +237,13 @@ std::string describe(const YamlNode& node) {
   return is_number(node.text, true) ? "the number " + node.text : "'" + node.text + "'";
 }
 
+Help rewritten(const YamlNode& node, std::string_view words, std::string text) {
+  std::string all = fmt::format("{}: {}", words, text);
+  return {std::move(all), {{node.span, std::move(text)}}};
+}
+
 void report_type(const YamlNode& node, std::string_view key, std::string_view expected,
-                 Diagnostics& diagnostics, std::string help) {
+                 Diagnostics& diagnostics, Help help) {
   diagnostics.add({Code::spec_type,
                    fmt::format("'{}' must be {}, not {}", key, expected, describe(node)),
                    node.span,

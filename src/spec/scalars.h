@@ -54,6 +54,9 @@ bool reads_as_number(std::string_view text);
 std::string describe(const YamlNode&);
 
 void report_type(const YamlNode&, std::string_view key, std::string_view expected, Diagnostics&,
-                 std::string help = {});
+                 Help help = {});
+
+// Help that gives another text for a scalar: "take the quotes off: 5", with the edit.
+Help rewritten(const YamlNode&, std::string_view words, std::string text);
 
 }  // namespace mtf

@@ -23,6 +23,13 @@ bool check_dims(DimTable& table, const std::vector<DimSpec>& dims) {
   return all;
 }
 
+std::vector<std::string> names_of(const std::vector<DimSpec>& dims) {
+  std::vector<std::string> names;
+  for (const DimSpec& dim : dims)
+    names.push_back(dim.name);
+  return names;
+}
+
 // `like:` must lead to a dim that has rules of its own.
 void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const Spec& spec,
                 Diagnostics& diagnostics) {
@@ -31,13 +38,15 @@ void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const S
     for (size_t steps = 0; at != nullptr && !at->like.empty() && steps <= dims.size(); ++steps)
       at = table.find(at->like);
     if (at == nullptr || !at->like.empty())
-      diagnostics.add({Code::dims_expression,
-                       at == nullptr
-                           ? fmt::format("'{}' is like a dim that does not exist", dim.name)
-                           : fmt::format("'{}' is like itself in the end", dim.name),
-                       spec.span("dims." + dim.name + ".like"),
-                       {},
-                       {}});
+      diagnostics.add(
+          {Code::dims_expression,
+           at == nullptr ? fmt::format("'{}' is like a dim that does not exist", dim.name)
+                         : fmt::format("'{}' is like itself in the end", dim.name),
+           spec.span("dims." + dim.name + ".like"),
+           {},
+           at == nullptr
+               ? suggest(dim.like, spec.span("dims." + dim.name + ".like"), names_of(dims))
+               : Help()});
   }
 }
 
@@ -76,7 +85,7 @@ void check_train(Spec& spec, DimTable& table, Diagnostics& diagnostics) {
                      microbatches),
          where,
          {{table.find(batch_name)->span, fmt::format("'{}' is given here", batch_name)}},
-         {}});
+         fmt::format("{} microbatches would do", divisors(*batch, microbatches))});
 }
 
 void check_synthetic(const Spec& spec, DimTable& table) {
@@ -171,6 +180,9 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
     return spec;
   Reader(sources, diagnostics, spec).read_all();
 
+  const YamlNode* dims = spec.document.find("dims");
+  if (dims != nullptr && !dims->is_null() && !dims->is_map())
+    return spec;  // nothing that names a dim can be judged
   DimTable table(diagnostics);
   bool sized = check_dims(table, spec.dims);
   check_like(table, spec.dims, spec, diagnostics);

@@ -12,69 +12,12 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "base/unicode.h"
+#include "spec/yaml_text.h"
 
 namespace mtf {
 namespace {
 
 struct Refused {};  // thrown through yaml-cpp after a diagnostic was added
-
-// Byte offsets of one text → lines and columns. yaml-cpp counts columns in bytes, spans in code
-// points; a table keeps this linear for a file that is one long line.
-class Places {
- public:
-  Places(int file, std::string_view text, size_t base) : file_(file), text_(text), base_(base) {
-    line_.resize(text.size() + 1);
-    column_.resize(text.size() + 1);
-    int line = 1, column = 1;
-    for (size_t i = 0; i <= text.size(); ++i) {
-      line_[i] = line;
-      column_[i] = column;
-      if (i == text.size())
-        break;
-      bool starts_next = i + 1 == text.size() || !is_continuation_byte(text[i + 1]);
-      if (text[i] == '\n') {
-        ++line;
-        column = 1;
-      } else if (starts_next) {
-        ++column;
-      }
-    }
-  }
-
-  // `at` counts from where yaml-cpp began to read.
-  SourceSpan span(size_t at, size_t bytes) const {
-    size_t begin = std::min(base_ + at, text_.size());
-    size_t end = std::min(begin + bytes, text_.size());
-    int length = line_[begin] == line_[end] ? column_[end] - column_[begin] : 1;
-    return {file_, line_[begin], column_[begin], std::max(length, 1)};
-  }
-  std::string_view rest(size_t at) const {
-    return text_.substr(std::min(base_ + at, text_.size()));
-  }
-
- private:
-  int file_;
-  std::string_view text_;
-  size_t base_;
-  std::vector<int> line_, column_;
-};
-
-// Bytes of the quoted scalar at the start of `text`, both quotes included; 0 if it never closes.
-size_t quoted_bytes(std::string_view text) {
-  char quote = text[0];
-  for (size_t i = 1; i < text.size(); ++i) {
-    if (quote == '"' && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == quote) {
-      if (quote == '\'' && i + 1 < text.size() && text[i + 1] == '\'')
-        ++i;
-      else
-        return i + 1;
-    }
-  }
-  return 0;
-}
 
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -86,11 +29,14 @@ class TreeBuilder : public YAML::EventHandler {
   // The list or map that was being read when parsing ended; null at the top.
   const YamlNode* innermost() const { return frames_.empty() ? nullptr : &frames_.back().node; }
 
+  bool reads_environment() const { return reads_environment_; }
+
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_anchor(mark, anchor);
+    refuse_tag(mark, "");
     std::string_view raw = places_.rest(offset(mark));
     YamlNode node;
     if (raw.starts_with('~'))
@@ -116,6 +62,8 @@ class TreeBuilder : public YAML::EventHandler {
     node.text = value;
     node.quoted = tag == "!";
     node.span = scalar_span(offset(mark), node);
+    refuse_environment(offset(mark), node);
+    scalar_at_ = offset(mark);
     add(std::move(node));
   }
 
@@ -140,7 +88,8 @@ class TreeBuilder : public YAML::EventHandler {
     YamlNode node;
     YamlNode::Key key;  // of a map: the key whose value comes next
     bool key_read = false;
-    std::unordered_map<std::string, SourceSpan> keys;
+    size_t key_at = 0;
+    std::unordered_map<std::string, size_t> keys;  // place in the entries
   };
 
   static size_t offset(const YAML::Mark& mark) {
@@ -165,6 +114,20 @@ class TreeBuilder : public YAML::EventHandler {
       refuse(Code::yaml_unsupported, offset(mark), "tags (!name) are not used in specs");
   }
 
+  // Reading goes on, so that all of them are shown.
+  void refuse_environment(size_t at, const YamlNode& node) {
+    const size_t in_text = node.text.find("${");
+    if (in_text == std::string::npos)
+      return;
+    std::string path;
+    for (const Frame& frame : frames_)
+      path += (path.empty() ? "" : ".") + (frame.key_read ? frame.key.text : "KEY");
+    const std::string_view raw = places_.rest(at);
+    const size_t bytes = node.quoted ? raw.find("${") : in_text;
+    diagnostics_.add(explain_environment(places_, at + bytes, path));
+    reads_environment_ = true;
+  }
+
   SourceSpan scalar_span(size_t at, const YamlNode& node) {
     std::string_view raw = places_.rest(at);
     if (!node.quoted)
@@ -181,12 +144,16 @@ class TreeBuilder : public YAML::EventHandler {
             YamlNode::Kind kind) {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
+    // yaml-cpp takes brackets that never close for a key.
+    const std::string_view rest = places_.rest(offset(mark));
+    const size_t brackets = std::min(rest.find_first_not_of("[{"), rest.size());
+    const size_t room = static_cast<size_t>(max_yaml_depth) - frames_.size();
+    if (std::max<size_t>(brackets, 1) > room)
+      refuse(Code::yaml_unsupported, offset(mark) + room,
+             fmt::format("lists and maps are nested more than {} deep", max_yaml_depth));
     if (expects_key())
       refuse(Code::yaml_unsupported, offset(mark),
              "a list or map cannot be a key; is its closing bracket missing?");
-    if (frames_.size() >= static_cast<size_t>(max_yaml_depth))
-      refuse(Code::yaml_unsupported, offset(mark),
-             fmt::format("lists and maps are nested more than {} deep", max_yaml_depth));
     Frame frame;
     frame.node.kind = kind;
     frame.node.span = places_.span(offset(mark), 1);
@@ -211,16 +178,55 @@ class TreeBuilder : public YAML::EventHandler {
       read_key(frame, node);
     } else {
       frame.key_read = false;
-      auto [first, is_new] = frame.keys.try_emplace(frame.key.text, frame.key.span);
+      part_from_value(frame.key, node);
+      auto [first, is_new] = frame.keys.try_emplace(frame.key.text, frame.node.entries.size());
       if (is_new)
         frame.node.entries.emplace_back(std::move(frame.key), std::move(node));
       else
-        diagnostics_.add({Code::yaml_duplicate_key,
-                          fmt::format("'{}' stands twice in this map", frame.key.text),
-                          frame.key.span,
-                          {{first->second, "it is first given here"}},
-                          "keep one of the two"});
+        report_duplicate(frame, frame.node.entries[first->second], node);
     }
+  }
+
+  // `{d:8}` is a key `d:8` without a value. Reading goes on as if a blank stood after the colon.
+  void part_from_value(YamlNode::Key& key, YamlNode& value) {
+    const size_t colon = key.text.find(':');
+    const bool absent =
+        value.is_null() && value.span.line == key.span.line && value.span.column == key.span.column;
+    if (!absent || colon == std::string::npos || colon + 1 == key.text.size())
+      return;
+    const std::string apart = key.text.substr(0, colon + 1) + " " + key.text.substr(colon + 1);
+    diagnostics_.add(
+        {Code::yaml_syntax,
+         fmt::format("'{}' is a key without a value: a blank is missing after `:`", key.text),
+         key.span,
+         {},
+         Help(fmt::format("write `{}`", apart), {{key.span, apart}})});
+    value.kind = YamlNode::Kind::scalar;
+    value.text = key.text.substr(colon + 1);
+    key.text.resize(colon);
+  }
+
+  // Of two equal scalars on one line each, the second can go, with the comma before it.
+  void report_duplicate(const Frame& frame, const std::pair<YamlNode::Key, YamlNode>& first,
+                        const YamlNode& value) {
+    const SourceSpan key = frame.key.span;
+    Help help("keep one of the two");
+    const bool equal = value.is_scalar() && first.second.is_scalar() &&
+                       value.text == first.second.text && value.quoted == first.second.quoted;
+    if (equal && value.span.line == key.line) {
+      const std::string_view before = places_.before(frame.key_at);
+      const size_t last = before.find_last_not_of(' ');
+      const bool comma = last != std::string_view::npos && before[last] == ',';
+      const int back = comma ? static_cast<int>(before.size() - last) : 0;
+      const int begin = key.column - back, end = value.span.column + value.span.length;
+      help =
+          Help("the two are equal: delete one", {{{key.file, key.line, begin, end - begin}, ""}});
+    }
+    diagnostics_.add({Code::yaml_duplicate_key,
+                      fmt::format("'{}' stands twice in this map", frame.key.text),
+                      key,
+                      {{first.first.span, "it is first given here"}},
+                      std::move(help)});
   }
 
   void read_key(Frame& frame, const YamlNode& node) {
@@ -234,54 +240,16 @@ class TreeBuilder : public YAML::EventHandler {
       throw Refused();
     }
     frame.key = {node.text, node.span};
+    frame.key_at = scalar_at_;
     frame.key_read = true;
   }
 
   const Places& places_;
   Diagnostics& diagnostics_;
   std::vector<Frame> frames_;
+  size_t scalar_at_ = 0;  // of the last scalar
+  bool reads_environment_ = false;
 };
-
-// What yaml-cpp says, with what would be right.
-std::string syntax_message(const std::string& said) {
-  if (said.find("end of map flow") != std::string::npos)
-    return "expected `,` or `}` here";
-  if (said.find("end of sequence flow") != std::string::npos)
-    return "expected `,` or `]` here";
-  if (said.find("illegal flow end") != std::string::npos)
-    return "this bracket does not close the one that is open";
-  if (said.find("EOF in scalar") != std::string::npos)
-    return "the text ends inside a quote that is never closed";
-  if (said.find("illegal map value") != std::string::npos)
-    return "a `key: value` cannot start here; quote text that holds `: `";
-  if (said.find("end of map") != std::string::npos)
-    return "expected another `key: value`, indented like the keys before it";
-  if (said.find("end of sequence") != std::string::npos)
-    return "expected another `- item`, indented like the items before it";
-  return "not YAML: " + said;
-}
-
-// Checks on bytes, before yaml-cpp sees them. Returns false after a diagnostic.
-bool check_bytes(const Places& places, std::string_view text, Diagnostics& diagnostics) {
-  size_t at = 0;
-  auto refuse = [&](std::string message) {
-    diagnostics.add({Code::yaml_syntax, std::move(message), places.span(at, 1), {}, {}});
-    return false;
-  };
-  while (at < text.size()) {
-    CodePoint c = decode_utf8(text.substr(at));
-    if (c.bytes == 0)
-      return refuse("the text is not UTF-8 here");
-    if (c.value == '\r' && (at + 1 == text.size() || text[at + 1] != '\n'))
-      return refuse("a carriage return without a line feed; end lines with LF or CR LF");
-    bool control = c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0 && c.value != 0x85);
-    if (control && c.value != '\t' && c.value != '\n' && c.value != '\r')
-      return refuse(fmt::format("a control character (U+{:04X}) cannot stand in a spec",
-                                static_cast<unsigned>(c.value)));
-    at += c.bytes;
-  }
-  return true;
-}
 
 YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& diagnostics) {
   std::string_view text = sources[file].text;
@@ -298,7 +266,7 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
   if (text.substr(offset).starts_with(byte_order_mark))
     offset += byte_order_mark.size();
   Places places(file, text, offset);
-  if (!check_bytes(places, text.substr(offset), diagnostics))
+  if (!check_bytes(places, diagnostics))
     return {};
 
   std::istringstream in{std::string(text.substr(offset))};
@@ -316,13 +284,14 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
                        {}});
       return {};
     }
-    return first;
+    return tree.reads_environment() ? YamlNode() : first;
   } catch (const Refused&) {
     return {};
   } catch (const YAML::Exception& e) {
     size_t at = e.mark.is_null() ? 0 : static_cast<size_t>(e.mark.pos);
-    Diagnostic d{Code::yaml_syntax, syntax_message(e.msg), places.span(at, 1), {}, {}};
-    if (e.msg.find("flow") != std::string::npos && tree.innermost() != nullptr)
+    Diagnostic d = explain_syntax(places, at, e.msg);
+    const bool in_brackets = e.msg.find("flow") != std::string::npos;
+    if (in_brackets && d.code == Code::yaml_syntax && tree.innermost() != nullptr)
       d.notes.emplace_back(tree.innermost()->span, "the bracket that is open was opened here");
     diagnostics.add(std::move(d));
     return {};
@@ -347,12 +316,14 @@ YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics) 
   YamlNode root = parse(sources, file, 0, found);
   if (!root.is_map() && !found.has_errors()) {
     SourceSpan at = root.span.file < 0 ? SourceSpan{file, 1, 1, 1} : root.span;
-    found.add({Code::yaml_syntax,
-               root.is_null() ? "the text is empty; a map of `key: value` lines was expected"
-                              : "expected a map of `key: value` lines (mind the space after `:`)",
-               at,
-               {},
-               {}});
+    if (root.is_null())
+      found.add({Code::yaml_syntax,
+                 "the text is empty; a map of `key: value` lines was expected",
+                 at,
+                 {},
+                 {}});
+    else
+      found.add(explain_no_map(Places(file, sources[file].text, 0), at));
     root = {};
   }
   for (const Diagnostic& d : found.all())

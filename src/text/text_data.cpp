@@ -5,6 +5,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -21,39 +22,51 @@ namespace {
 class ByteStream {
  public:
   explicit ByteStream(std::vector<std::string> paths) : paths_(std::move(paths)) {
-    for (const std::string& path : paths_)
-      ends_.push_back(size() + File::open(path).size());
+    for (const std::string& path : paths_) {
+      const File file = File::open(path);
+      marks_.push_back(mark_bytes(file));
+      ends_.push_back(size() + file.size() - marks_.back());
+    }
   }
 
   int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   // The file that byte `at` lies in, and where in it.
   std::pair<const std::string&, int64_t> place(int64_t at) const {
     const size_t f = index_of(at);
-    return {paths_[f], at - begin(f)};
+    return {paths_[f], at - begin(f) + marks_[f]};
   }
 
   void read(int64_t at, std::span<std::byte> out) const {
     for (size_t f = index_of(at); !out.empty(); ++f) {
-      const int64_t file_bytes = ends_[f] - begin(f);
+      const int64_t file_bytes = ends_[f] - begin(f) + marks_[f];
       const File file = File::open(paths_[f]);
       if (file.size() != file_bytes)
         throw Failure(Exit::bad_input, fmt::format("{}: had {} bytes at the start, now has {}",
                                                    paths_[f], file_bytes, file.size()));
       const auto piece = out.first(std::min(out.size(), static_cast<size_t>(ends_[f] - at)));
-      file.read(at - begin(f), piece);
+      file.read(at - begin(f) + marks_[f], piece);
       at += static_cast<int64_t>(piece.size());
       out = out.subspan(piece.size());
     }
   }
 
  private:
+  static int64_t mark_bytes(const File& file) {
+    constexpr std::array<std::byte, 3> mark = {std::byte{0xef}, std::byte{0xbb}, std::byte{0xbf}};
+    std::array<std::byte, 3> first{};
+    if (file.size() < 3)
+      return 0;
+    file.read(0, first);
+    return first == mark ? 3 : 0;
+  }
   size_t index_of(int64_t at) const {
     return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
   }
   int64_t begin(size_t file) const { return file == 0 ? 0 : ends_[file - 1]; }
 
   std::vector<std::string> paths_;
-  std::vector<int64_t> ends_;  // in the stream
+  std::vector<int64_t> marks_;  // bytes of each file's byte order mark, which are no text
+  std::vector<int64_t> ends_;   // in the stream
 };
 
 struct Windows {

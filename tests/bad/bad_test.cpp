@@ -15,11 +15,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Below `folder`, which becomes the working directory, so that messages name no other.
 std::vector<std::string> specs_in(const fs::path& folder) {
+  fs::current_path(folder);
   std::vector<std::string> out;
-  for (const auto& entry : fs::directory_iterator(folder))
+  for (const auto& entry : fs::directory_iterator("."))
     if (entry.path().extension() == ".yaml")
-      out.push_back(entry.path().string());
+      out.push_back(entry.path().filename().string());
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -28,7 +30,10 @@ std::vector<std::string> specs_in(const fs::path& folder) {
 struct Copy {
   fs::path folder = fs::temp_directory_path() / ("mtf_bad_" + std::to_string(::getpid()));
   Copy() { fs::copy(MTF_BAD, folder, fs::copy_options::recursive); }
-  ~Copy() { fs::remove_all(folder); }
+  ~Copy() {
+    fs::current_path(MTF_BAD);
+    fs::remove_all(folder);
+  }
 };
 
 }  // namespace
@@ -45,6 +50,48 @@ TEST_CASE("each bad spec gets exactly what its comments expect") {
               << as_comments(found));
     CHECK(same);
   }
+}
+
+TEST_CASE("the bad specs that are shipped get what their comments ask for") {
+  fs::current_path(MTF_SPECS);
+  auto heads = [](const std::string& spec) {
+    std::vector<std::string> out;
+    for (const Finding& f : find(spec))
+      out.push_back(f.head());
+    return out;
+  };
+  using Heads = std::vector<std::string>;
+  CHECK(heads("bad_axis_twice.yaml") ==
+        Heads{"warning dims.unused 5:40", "error layout.axis-reused 9:3"});
+  CHECK(heads("bad_many.yaml") ==
+        Heads{"error layout.indivisible 7:23", "error layout.unknown-axis 7:43",
+              "error layout.unknown-dim 7:50", "error spec.range 10:16",
+              "error spec.unknown-key 10:38", "error yaml.duplicate-key 10:68"});
+}
+
+TEST_CASE("texts too large to keep are refused, or read, in time linear in their size") {
+  const fs::path spec = fs::temp_directory_path() / ("mtf_large_" + std::to_string(::getpid()));
+  auto heads = [&](const std::string& text) {
+    std::ofstream(spec, std::ios::binary) << text;
+    std::string out;
+    for (const Finding& f : find(spec.string()))
+      out += f.head() + "\n";
+    fs::remove(spec);
+    return out;
+  };
+  std::string keys = "mtf: 1\nmodel: {steps: []}\n", dims = keys + "dims:\n";
+  for (int i = 0; i < 30000; ++i)
+    keys += "k" + std::to_string(i) + ": 1\n";
+  for (int i = 0; i < 30000; ++i)
+    dims += "  k" + std::to_string(i) + ": 1\n";
+  CHECK(std::count(keys.begin(), keys.end(), '\n') == 30002);
+  const std::string unknown = heads(keys);
+  CHECK(std::count(unknown.begin(), unknown.end(), '\n') == 30000);
+  CHECK(unknown.starts_with("error spec.unknown-key 3:1\n"));
+  CHECK(heads(dims).starts_with("error spec.range 3:1\n"));  // at most 1024
+  CHECK(heads("mtf: 1\n#" + std::string(1 << 20, 'x')) == "error yaml.unsupported 1:1\n");
+  CHECK(heads("mtf: 1\na: " + std::string(10000, '[')) == "error yaml.unsupported 2:35\n");
+  CHECK(heads("mtf: 1\na: " + std::string(1000000, '{')) == "error yaml.unsupported 2:35\n");
 }
 
 TEST_CASE("every code has a bad spec") {

@@ -179,10 +179,10 @@ TEST_CASE("Scalars have one spelling") {
     return found(read_lines(
         data + "train:\n  steps: 1\n  optimizer: {sgd: {learning_rate: " + value + "}}\n"));
   };
-  for (const char* right : {"1", "0.5", "1e-4", "1.0e-4", "1E+2", "0"})
+  for (const char* right : {"1", "0.5", "1e-4", "1.0e-4", "1E+2", "0", ".5", "-0"})
     CHECK(rate(right).empty());
   for (const char* wrong :
-       {".inf", ".nan", "inf", "nan", "010", "\"0.1\"", "yes", "1e", ".5", "1."}) {
+       {".inf", ".nan", "inf", "nan", "010", "\"0.1\"", "yes", "1e", ".", "1."}) {
     INFO(wrong);
     CHECK(rate(wrong) == Found{"spec.type 6:36"});
   }

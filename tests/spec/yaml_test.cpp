@@ -90,7 +90,7 @@ TEST_CASE("What specs do not use is refused at its place") {
       {"a: @x\n", Code::yaml_syntax, "1:4"},
       {"", Code::yaml_syntax, "1:1"},
       {"# nothing\n", Code::yaml_syntax, "1:1"},
-      {"a:1\n", Code::yaml_syntax, "1:1"},
+      {"a:1\n", Code::yaml_syntax, "1:2"},
       {"- a\n- b\n", Code::yaml_syntax, "1:1"},
       {"a: 1\rb: 2\r", Code::yaml_syntax, "1:5"},
       {"a: 1\nb: \xff\n", Code::yaml_syntax, "2:4"},

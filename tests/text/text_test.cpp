@@ -111,6 +111,23 @@ TEST_CASE("text: validation predicts each byte of its part once, in order") {
   }
 }
 
+TEST_CASE("text: line ends stay as they are, byte order marks go, file by file") {
+  TempDir dir;
+  const std::string mark = "\xef\xbb\xbf";
+  write_file(dir / "a.txt", mark + "ab\r\n");
+  write_file(dir / "b.txt", mark);
+  write_file(dir / "c.txt", mark + "c\r\nd");
+  const std::vector<std::string> patterns{dir / "*.txt"};
+  const Dataset d = text_dataset({tokens, targets}, patterns, 1, 5);
+  // 8 bytes: a b CR LF | c CR LF d
+  CHECK(read(d, "tokens", Split::validation, 0) ==
+        std::vector<int32_t>{'a', 'b', '\r', '\n', 'c', '\r', '\n', 'd', 0, 0, 0, 0});
+  CHECK(read(d, "targets", Split::validation, 0) ==
+        std::vector<int32_t>{'b', '\r', '\n', 'c', '\r', '\n', 'd', -1, -1, -1, -1, -1});
+  CHECK(failure_of(Exit::bad_input, [&] { d.check_range("tokens", 0, 'd'); }) ==
+        (dir / "c.txt") + ": byte 6: token 100 is not in the range 0 to 99");
+}
+
 TEST_CASE("text: what is missing, too short, changed or out of range is refused") {
   TempDir dir;
   const std::vector<std::string> absent{dir / "*.none"};

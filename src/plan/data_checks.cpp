@@ -1,0 +1,82 @@
+#include "plan/data_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "spec/scalars.h"
+
+namespace mtf {
+namespace {
+
+struct Given {  // a value that the data name
+  std::string name;
+  SourceSpan span;
+};
+
+std::vector<Given> given_by(const Spec& spec) {
+  std::vector<Given> out;
+  for (const NamedPath& array : spec.data->arrays)
+    out.push_back({array.name, array.span});
+  for (const SyntheticInput& input : spec.data->synthetic)
+    out.push_back({input.name, input.span});
+  return out;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Text gives token ids and nothing else.
+void check_text(const Spec& spec, const Graph& graph, const std::vector<std::string>& inputs,
+                Diagnostics& diagnostics) {
+  for (const Named& input : graph.inputs) {
+    const Type& type = graph[input.node].type;
+    const bool known = input.name == "tokens" || input.name == "targets";
+    if (contains(inputs, input.name) && (!known || type.dtype != DType::i32))
+      diagnostics.add({Code::data_mismatch,
+                       fmt::format("text gives 'tokens' and 'targets' of i32; input '{}' is {} {}",
+                                   input.name, name_of(type.dtype), graph.show(type.shape)),
+                       graph[input.node].origin.span,
+                       {{spec.span("data"), "the data are text"}},
+                       {}});
+  }
+}
+
+}  // namespace
+
+void check_data(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
+  if (!spec.data)
+    return;
+  std::vector<std::string> inputs;
+  for (const Named& input : graph.inputs)
+    if (is_name(input.name))  // driver:step is ours
+      inputs.push_back(input.name);
+  if (spec.data->kind == DataSpec::Kind::text)
+    return check_text(spec, graph, inputs, diagnostics);
+  std::vector<std::string> served;
+  const std::vector<Given> given = given_by(spec);
+  for (const Given& value : given) {
+    served.push_back(value.name);
+    if (contains(inputs, value.name))
+      continue;
+    served.push_back(nearest(value.name, inputs));  // a misspelt input is not missing too
+    diagnostics.add({Code::data_mismatch,
+                     fmt::format("the model has no input '{}'", value.name),
+                     value.span,
+                     {},
+                     suggest(value.name, value.span, inputs,
+                             inputs.empty() ? "" : "its inputs are " + listed(inputs))});
+  }
+  const bool shifts = spec.data->kind == DataSpec::Kind::synthetic && contains(served, "tokens");
+  for (const std::string& input : inputs)
+    if (!contains(served, input) && !(shifts && input == "targets"))
+      diagnostics.add({Code::data_mismatch,
+                       fmt::format("the data have no values for the input '{}'", input),
+                       spec.span("data"),
+                       {},
+                       fmt::format("give '{}' too", input)});
+}
+
+}  // namespace mtf

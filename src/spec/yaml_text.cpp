@@ -1,0 +1,234 @@
+#include "spec/yaml_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "base/unicode.h"
+
+namespace mtf {
+namespace {
+
+constexpr std::string_view no_break_space = "\xc2\xa0";
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// What yaml-cpp says, with what would be right.
+std::string syntax_message(const std::string& said) {
+  auto says = [&](std::string_view words) { return said.find(words) != std::string::npos; };
+  if (says("end of map flow"))
+    return "expected `,` or `}` here";
+  if (says("end of sequence flow"))
+    return "expected `,` or `]` here";
+  if (says("illegal flow end"))
+    return "this bracket does not close the one that is open";
+  if (says("EOF in scalar"))
+    return "the text ends inside a quote that is never closed";
+  if (says("illegal map value"))
+    return "a `key: value` cannot start here; indent it like the keys above, or quote text that "
+           "holds `: `";
+  if (says("end of map"))
+    return "expected another `key: value`, indented like the keys before it";
+  if (says("end of sequence"))
+    return "expected another `- item`, indented like the items before it";
+  if (says("unknown token"))
+    return "a value cannot start with this character; quote it if it is meant";
+  return "not YAML: " + said;
+}
+
+// The bytes [begin, end) of the line that byte `at` lies in.
+std::pair<size_t, size_t> line_around(std::string_view text, size_t at) {
+  const size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return {begin, std::min(text.find('\n', at), text.size())};
+}
+
+std::optional<Diagnostic> find_no_break_space(const Places& places, size_t begin, size_t end) {
+  const size_t at = places.text().substr(0, end).find(no_break_space, begin);
+  if (at == std::string_view::npos)
+    return std::nullopt;
+  const SourceSpan where = places.span(at, no_break_space.size());
+  return Diagnostic{Code::yaml_syntax,
+                    "a no-break space (U+00A0) stands here, which YAML does not read as a blank",
+                    where,
+                    {},
+                    Help("put a plain blank", {{where, " "}})};
+}
+
+// `name:value` on the line that begins at `begin`.
+std::optional<Diagnostic> find_missing_blank(const Places& places, size_t begin) {
+  const std::string_view text = places.text();
+  const size_t key = std::min(text.find_first_not_of(" {-", begin), text.size());
+  size_t colon = key;
+  while (colon < text.size() && is_word(text[colon]))
+    ++colon;
+  if (colon == key || colon + 1 >= text.size() || text[colon] != ':' || !is_word(text[colon + 1]))
+    return std::nullopt;
+  const SourceSpan where = places.span(colon, 1);
+  return Diagnostic{Code::yaml_syntax,
+                    fmt::format("a blank is missing after `{}:`", text.substr(key, colon - key)),
+                    where,
+                    {},
+                    Help("put a blank", {{where, ": "}})};
+}
+
+std::optional<Diagnostic> find_tab(const Places& places, size_t begin, size_t end) {
+  const std::string_view line = places.text().substr(begin, end - begin);
+  const size_t blanks = std::min(line.find_first_not_of(" \t"), line.size());
+  const size_t tab = line.substr(0, blanks).find('\t');
+  if (tab == std::string_view::npos)
+    return std::nullopt;
+  return Diagnostic{Code::yaml_syntax,
+                    "a tab cannot indent a line",
+                    places.span(begin + tab, 1),
+                    {},
+                    "indent with blanks"};
+}
+
+// `{length: model?}`: within brackets ? is a sign of YAML.
+std::optional<Diagnostic> find_question_mark(const Places& places, size_t at) {
+  const std::string_view text = places.text();
+  if (at > 0 && (at == text.size() || text[at] != '?'))
+    --at;
+  size_t begin = at;
+  while (begin > 0 && is_word(text[begin - 1]))
+    --begin;
+  if (at >= text.size() || text[at] != '?' || begin == at)
+    return std::nullopt;
+  const std::string word(text.substr(begin, at + 1 - begin));
+  const SourceSpan where = places.span(begin, word.size());
+  const std::string quoted = fmt::format("\"{}\"", word);
+  return Diagnostic{Code::yaml_syntax,
+                    fmt::format("within brackets, `{}` must stand in quotes", word),
+                    where,
+                    {},
+                    Help(fmt::format("write `{}`", quoted), {{where, quoted}})};
+}
+
+}  // namespace
+
+Places::Places(int file, std::string_view text, size_t base)
+    : file_(file), text_(text), base_(base) {
+  line_.resize(text.size() + 1);
+  column_.resize(text.size() + 1);
+  int line = 1, column = 1;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    line_[i] = line;
+    column_[i] = column;
+    if (i == text.size())
+      break;
+    bool starts_next = i + 1 == text.size() || !is_continuation_byte(text[i + 1]);
+    if (text[i] == '\n') {
+      ++line;
+      column = 1;
+    } else if (starts_next) {
+      ++column;
+    }
+  }
+}
+
+SourceSpan Places::span(size_t at, size_t bytes) const {
+  size_t begin = std::min(base_ + at, text_.size());
+  size_t end = std::min(begin + bytes, text_.size());
+  int length = line_[begin] == line_[end] ? column_[end] - column_[begin] : 1;
+  return {file_, line_[begin], column_[begin], std::max(length, 1)};
+}
+
+size_t quoted_bytes(std::string_view text) {
+  char quote = text[0];
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '\'' && i + 1 < text.size() && text[i + 1] == '\'')
+        ++i;
+      else
+        return i + 1;
+    }
+  }
+  return 0;
+}
+
+bool check_bytes(const Places& places, Diagnostics& diagnostics) {
+  const std::string_view text = places.text();
+  size_t at = 0;
+  auto refuse = [&](std::string message) {
+    diagnostics.add({Code::yaml_syntax, std::move(message), places.span(at, 1), {}, {}});
+    return false;
+  };
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return refuse("the text is UTF-16; save it as UTF-8");
+  while (at < text.size()) {
+    CodePoint c = decode_utf8(text.substr(at));
+    if (c.bytes == 0)
+      return refuse("the text is not UTF-8 here");
+    if (c.value == '\r' && (at + 1 == text.size() || text[at + 1] != '\n'))
+      return refuse("a carriage return without a line feed; end lines with LF or CR LF");
+    bool control = c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0 && c.value != 0x85);
+    if (control && c.value != '\t' && c.value != '\n' && c.value != '\r')
+      return refuse(fmt::format("a control character (U+{:04X}) cannot stand in a spec",
+                                static_cast<unsigned>(c.value)));
+    at += c.bytes;
+  }
+  return true;
+}
+
+Diagnostic explain_syntax(const Places& places, size_t at, const std::string& said) {
+  const std::string_view text = places.text();
+  at = std::min(at, text.size());
+  if (said.find("anchor is not defined") != std::string::npos)
+    return {Code::yaml_unsupported,
+            "aliases (*name) are not used in specs",
+            places.span(at, 1),
+            {},
+            {}};
+  if (at > 0 && text.substr(at - 1).starts_with("${"))
+    return explain_environment(places, at - 1, "");
+  const auto [begin, end] = line_around(text, at);
+  const size_t above = begin == 0 ? 0 : line_around(text, begin - 1).first;
+  if (auto found = find_tab(places, begin, end))
+    return *found;
+  if (auto found = find_no_break_space(places, above, end))
+    return *found;
+  if (auto found = find_missing_blank(places, above))
+    return *found;
+  if (auto found = find_question_mark(places, at))
+    return *found;
+  return {Code::yaml_syntax, syntax_message(said), places.span(at, 1), {}, {}};
+}
+
+Diagnostic explain_no_map(const Places& places, SourceSpan scalar) {
+  const size_t end = places.text().size();
+  if (auto found = find_no_break_space(places, 0, end))
+    return *found;
+  for (size_t line = 0; line < end; line = line_around(places.text(), line).second + 1)
+    if (auto found = find_missing_blank(places, line))
+      return *found;
+  return {Code::yaml_syntax,
+          "expected a map of `key: value` lines (mind the blank after `:`)",
+          scalar,
+          {},
+          {}};
+}
+
+Diagnostic explain_environment(const Places& places, size_t at, const std::string& path) {
+  const std::string_view text = places.rest(at);
+  const size_t close = text.find_first_of("}\n");
+  size_t name = 2;
+  while (name < text.size() && is_word(text[name]))
+    ++name;
+  const std::string_view written =
+      text.substr(0, close == std::string_view::npos ? name : close + 1);
+  return {Code::spec_environment,
+          fmt::format("'{}' is not replaced: a spec does not read the environment", written),
+          places.span(at, written.size()),
+          {},
+          fmt::format("write the value, or give it on the command line: --set {}=\"${}\"",
+                      path.empty() ? "KEY" : path, text.substr(2, name - 2))};
+}
+
+}  // namespace mtf
