@@ -15,6 +15,7 @@ int show_command(const Options&);
 int ops_command(const Options&);
 int schema_command(const Options&);
 int completion_command(const Options&);
+int explain_command(const Options&);
 int doctor_command(const Options&);
 int init_command(const Options&);
 int config_command(const Options&);

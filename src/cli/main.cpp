@@ -22,6 +22,7 @@ constexpr Command commands[] = {
     {"eval", mtf::eval_command},
     {"infer", mtf::infer_command},
     {"show", mtf::show_command},
+    {"explain", mtf::explain_command},
     {"ops", mtf::ops_command},
     {"schema", mtf::schema_command},
     {"completion", mtf::completion_command},

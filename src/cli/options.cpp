@@ -106,6 +106,9 @@ void declare_commands(CLI::App& app, Options& o, std::vector<std::string>& sets)
 
   auto* show = app.add_subcommand("show", "print a library file");
   show->add_option("name", o.specs, "its name; without one, the list of names");
+  auto* explain = app.add_subcommand("explain", "what a diagnostic means, and how to mend it");
+  explain->add_option("code", o.specs,
+                      "such as layout.axis-reused; without one, the list of codes");
   auto* ops = app.add_subcommand("ops", "list the ops");
   ops->add_flag("--markdown", o.markdown, "as tables, with attributes, roles of dims and FLOPs");
 

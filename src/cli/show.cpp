@@ -1,4 +1,4 @@
-// mtf show, mtf ops, mtf schema, mtf completion: what the executable brings with it.
+// mtf show, mtf explain, mtf ops, mtf schema, mtf completion: what the executable brings with it.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "model/library.h"
+#include "report/explanations.h"
 #include "report/op_table.h"
 #include "report/schema.h"
 #include "report/starter.h"
@@ -30,6 +31,25 @@ int show_command(const Options& o) {
                       near.empty() ? "" : ", did you mean '" + near + "'?", listed(names)));
     }
     std::fwrite(text->data(), 1, text->size(), stdout);
+  }
+  return 0;
+}
+
+int explain_command(const Options& o) {
+  if (o.specs.empty())
+    fmt::print("{}", codes_as_text());
+  for (const std::string& id : o.specs) {
+    const std::optional<Code> code = code_of(id);
+    if (!code) {
+      std::vector<std::string> known;
+      for (Code c : all_codes())
+        known.emplace_back(id_of(c));
+      const std::string near = nearest(id, known);
+      throw Failure(Exit::command_line,
+                    fmt::format("there is no diagnostic '{}'{}; `mtf explain` lists all", id,
+                                near.empty() ? "" : ", did you mean '" + near + "'?"));
+    }
+    fmt::print("{}", *explanation(*code));
   }
   return 0;
 }

@@ -159,7 +159,7 @@ std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh&
   std::vector<int64_t> runs_per_step;
   for (const PhaseGraph& phase : phases)
     runs_per_step.push_back(phase.runs_per_step);
-  if (job != Job::infer)
+  if (job != Job::infer && earlier == 0)  // a rule may have been dropped for an error
     check_style(programs, runs_per_step, rules, diagnostics);
   Plan plan = plan_programs(std::move(programs), std::move(runs_per_step));
   plan.id_ranges = id_ranges(phases);

@@ -1,8 +1,12 @@
 #include "io/checkpoint.h"
 
+#include <sys/stat.h>
+
 #include <numeric>
 #include <random>
 
+#include "io/digest.h"
+#include "io/manifest.h"
 #include "temp_dir.h"
 
 using namespace mtf;
@@ -171,6 +175,66 @@ TEST_CASE("checkpoint: damaged sizes pass a step over; damaged bytes are refused
   CHECK(Checkpoint::open(dir.path()).step() == 1);
   fs::create_symlink(dir / "step_1/shard_1.safetensors", shard);
   CHECK(Checkpoint::open(dir.path()).step() == 1);
+}
+
+// A manifest in which `from` became `to`, with the digest that belongs to it.
+std::string forged(std::string manifest, const std::string& from, const std::string& to) {
+  manifest.replace(manifest.find(from), from.size(), to);
+  const size_t digits = manifest.find(": \"") + 3;
+  return manifest.replace(digits, 16, in_hex(crc64(manifest.substr(digits + 18))));
+}
+
+TEST_CASE("checkpoint: nothing that a manifest says leads to another file") {
+  TempDir dir;
+  save(dir / "outside", 1, 1, 1);
+  save(dir / "run", 1, 1, 1);
+  const std::string path = dir / "run/step_1/manifest.json", whole = read_file(path);
+  write_file(path, forged(whole, "\"rank\": 0", "\"rank\": 0"));
+  CHECK(Checkpoint::open(dir / "run").step() == 1);
+  for (const std::string rank :
+       {"\"../../outside/step_1/shard_0.safetensors\"", "\"/etc/passwd\"", "\"0\"", "0.0", "[0]",
+        "\"0/../../../outside/step_1/shard_0\"", "null", "{}", "-1", "9223372036854775807"}) {
+    write_file(path, forged(whole, "\"rank\": 0", "\"rank\": " + rank));
+    INFO(rank);
+    CHECK(failure_of(Exit::bad_input, [&] { Checkpoint::open(dir / "run"); }).find(path) !=
+          std::string::npos);
+  }
+  write_file(path, forged(whole, "\"rank\": 0", "\"rank\": 7"));
+  CHECK(failure_of(Exit::bad_input, [&] {
+          Checkpoint::open(dir / "run");
+        }).find(dir / "run/step_1/shard_7.safetensors") != std::string::npos);
+  // The name of a tensor is no path.
+  write_file(path, forged(whole, "layers[0]/w", "../../outside/w"));
+  CHECK(failure_of(Exit::bad_input, [&] { Checkpoint::open(dir / "run"); }).find("disagree") !=
+        std::string::npos);
+}
+
+TEST_CASE("checkpoint: links, pipes and folders in the place of its files are refused") {
+  TempDir dir;
+  save(dir / "outside", 1, 1, 1);
+  for (const std::string name : {"manifest.json", "shard_0.safetensors"}) {
+    save(dir / "run", 1, 1, 1);
+    const std::string path = dir / "run/step_1/" + name;
+    auto refused = [&](const char* why) {
+      const std::string message =
+          failure_of(Exit::bad_input, [&] { Checkpoint::open(dir / "run/step_1"); });
+      INFO(message);
+      CHECK(message.find(path) != std::string::npos);
+      CHECK(message.find(why) != std::string::npos);
+      fs::remove(path);
+    };
+    fs::remove(path);
+    fs::create_symlink(dir / "outside/step_1/" + name, path);
+    refused("symbolic links");
+    fs::create_symlink("../../outside/step_1/" + name, path);
+    refused("symbolic links");
+    CHECK(::mkfifo(path.c_str(), 0600) == 0);
+    refused("not a regular file");
+    fs::create_directory(path);
+    refused("not a regular file");
+    fs::create_symlink("/dev/zero", path);
+    refused("symbolic links");
+  }
 }
 
 TEST_CASE("checkpoint: no flipped bit loads") {

@@ -37,6 +37,16 @@ Lines eval_collectives(const std::string& steps, const std::string& mesh,
   return out;
 }
 
+TEST_CASE("a rule on an axis of size 1 leaves the plan as it is") {
+  const std::string steps = "    - y: {einsum: [x, w]}\n";
+  const Planned with = eval_plan(steps, "{data: 1, model: 2}", "{batch: data, d: model}");
+  const Planned without = eval_plan(steps, "{model: 2}", "{d: model}");
+  INFO(with.messages);
+  REQUIRE(with.plan);
+  CHECK(with.plan->digest == without.plan->digest);
+  CHECK(with.plan->mesh.ranks() == 2);
+}
+
 TEST_CASE("a split at an equal prefix passes through a reshape without traffic") {
   const std::string merge = "    - y: {reshape: x, from: [a, b], to: [ab]}\n";
   CHECK(eval_collectives(merge, "{m: 2}", "{a: m, ab: m}") == Lines{});
