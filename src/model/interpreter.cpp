@@ -141,7 +141,8 @@ bool Interpreter::open(Frame& frame, const YamlNode* given) {
       shown.entries.push_back(entry);
   std::set<std::string, std::less<>> read;
   frame.body = expanded(shown, options, mistakes, &read);
-  if (const YamlNode* with = body.find("with"); with && !frame.block.file->library)
+  const YamlNode* with = body.find("with");
+  if (with && !frame.block.file->library && !mistakes.has_errors())  // a misspelt use is one
     for (const auto& [key, value] : with->entries)
       if (!read.contains(key.text))
         report(Code::model_unused, key.span, fmt::format("nothing uses option '{}'", key.text));
