@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "model/phases.h"
@@ -51,10 +52,12 @@ class Update {
 
   // The leaves of every trained parameter, in path order, and its gradient per counted entry.
   void read_gradients(Expr count) {
+    std::unordered_map<std::string_view, NodeId> outputs;
+    for (const Named& out : accumulate_.outputs)
+      outputs.emplace(out.name, out.node);
     for (const Named& p : accumulate_.parameters)
-      for (const Named& out : accumulate_.outputs)
-        if (out.name == "gradient:" + p.name)
-          trained_.push_back({p.name, accumulate_[p.node].origin, p.node, out.node});
+      if (auto it = outputs.find("gradient:" + p.name); it != outputs.end())
+        trained_.push_back({p.name, accumulate_[p.node].origin, p.node, it->second});
     std::sort(trained_.begin(), trained_.end(),
               [](const Trained& a, const Trained& b) { return path_less(a.path, b.path); });
     for (Trained& t : trained_) {

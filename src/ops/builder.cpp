@@ -189,8 +189,9 @@ NodeId Builder::cast(NodeId x, DType to) {
 }
 
 NodeId Builder::broadcast(NodeId x, const Shape& to) {
-  bool same = dims_without(to.dims, shape(x).dims).empty();
-  return x.index < 0 || same ? x : add("broadcast", {x}, {{{"to", to.dims}}});
+  auto has = [&](DimId d) { return graph[x].type.shape.has(d); };
+  const bool same = x.index < 0 || std::all_of(to.dims.begin(), to.dims.end(), has);
+  return same ? x : add("broadcast", {x}, {{{"to", to.dims}}});
 }
 
 NodeId Builder::fold(NodeId x, const DimPairs& blocks) {

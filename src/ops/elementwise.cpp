@@ -17,11 +17,12 @@ using Gradients = std::vector<NodeId>;
 Shape broadcast_shape(Builder& b, Operands operands) {
   Shape all;
   for (NodeId x : operands)
-    for (DimId d : dims_without(b.shape(x).dims, all.dims))
-      all.dims.push_back(d);
+    for (DimId d : b[x].type.shape.dims)
+      if (!all.has(d))
+        all.dims.push_back(d);
   for (NodeId x : operands)
-    if (b.shape(x).dims.size() == all.dims.size())
-      return b.shape(x);
+    if (b[x].type.shape.dims.size() == all.dims.size())
+      return b[x].type.shape;
   return all;
 }
 

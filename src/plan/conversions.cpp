@@ -10,8 +10,7 @@ ValueId Conversions::add(Value v) {
 }
 
 ValueId Conversions::convert(ValueId from, Reduction of_partial, const Layout& to, Phase phase) {
-  const Layout start = program_[from].layout;
-  if (start == to)
+  if (program_[from].layout == to)
     return from;
   const Key key{to.split, phase};
   ValueId& known = converted_[from][key];
@@ -20,7 +19,8 @@ ValueId Conversions::convert(ValueId from, Reduction of_partial, const Layout& t
   if (program_[from].storage == Storage::input)
     return known = read_again(from, to);
   ValueId at = from;
-  for (const Action& action : conversion(program_, program_[from].type, of_partial, start, to))
+  const Value& start = program_[from];
+  for (const Action& action : conversion(program_, start.type, of_partial, start.layout, to))
     at = step(at, action, phase);
   return known = at;
 }
@@ -40,7 +40,7 @@ ValueId Conversions::step(ValueId from, const Action& action, Phase phase) {
   v.local_sizes = local_sizes(program_, v.type.shape, v.layout);
   v.storage = Storage::temporary;
   v.alias_of = {};
-  const Origin origin = origins_[from];
+  const Origin& origin = *origins_[static_cast<size_t>(from.index)];
   if (std::holds_alternative<AllGather>(action))
     findings_.gathered(v.name, origin, v.local_bytes());
   const ValueId made = add(std::move(v));

@@ -1,7 +1,9 @@
 // Emits the conversions of values between layouts, each made once within a phase.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 #include "mesh/layout.h"
 #include "plan/layout_findings.h"
@@ -15,8 +17,11 @@ class Conversions {
   Conversions(Program& program, LayoutFindings& findings)
       : program_(program), findings_(findings) {}
 
-  // Where conversions of a value say they come from.
-  void made_at(ValueId v, const Origin& origin) { origins_[v] = origin; }
+  // Where conversions of a value say they come from; of a node of the Graph, which outlives this.
+  void made_at(ValueId v, const Origin& origin) {
+    origins_.resize(std::max(origins_.size(), static_cast<size_t>(v.index) + 1));
+    origins_[static_cast<size_t>(v.index)] = &origin;
+  }
 
   // The value in another layout. Inputs are read anew; others are converted, once per phase.
   ValueId convert(ValueId from, Reduction of_partial, const Layout& to, Phase);
@@ -35,7 +40,7 @@ class Conversions {
   LayoutFindings& findings_;
   std::map<ValueId, std::map<Key, ValueId>> converted_;
   std::map<std::pair<ValueId, NodeId>, ValueId> views_;
-  std::map<ValueId, Origin> origins_;
+  std::vector<const Origin*> origins_;  // by value
 };
 
 }  // namespace mtf

@@ -203,10 +203,14 @@ int64_t Resident::bytes_of(Storage storage) const {
 }
 
 const Persistent* Resident::find(std::string_view name) const {
-  for (const Persistent& p : list)
-    if (p.name == name)
-      return &p;
-  return nullptr;
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &list[it->second];
+}
+
+void Resident::add(std::string name, const Value& value) {
+  by_name_.emplace(name, list.size());
+  list.push_back({std::move(name), value, bytes});
+  bytes += aligned(value.local_bytes());
 }
 
 void bind_outputs(Program& p) {
@@ -238,8 +242,7 @@ void collect_resident(const Program& p, Resident& resident) {
             b.name);
       return;
     }
-    resident.list.push_back({b.name, v, resident.bytes});
-    resident.bytes += aligned(v.local_bytes());
+    resident.add(b.name, v);
   };
   std::set<std::string_view> bound;
   for (const Program::Binding& b : p.inputs) {

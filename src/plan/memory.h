@@ -23,6 +23,10 @@ struct Resident {
   int64_t bytes = 0;  // of the segment, alignment included
   int64_t bytes_of(Storage) const;
   const Persistent* find(std::string_view name) const;
+  void add(std::string name, const Value&);  // at the end of the segment
+
+ private:
+  std::map<std::string, size_t, std::less<>> by_name_;  // into list
 };
 
 struct MemoryPlan {

@@ -1,7 +1,8 @@
 #include "plan/names.h"
 
 #include <algorithm>
-#include <set>
+#include <cstdint>
+#include <utility>
 
 #include "ops/op.h"
 
@@ -84,14 +85,14 @@ void Names::mark_needed(const Graph& graph) {
 }
 
 void Names::count_readers(const Graph& graph) {
-  std::set<std::pair<int32_t, int32_t>> seen;
+  std::vector<size_t> last_reader(graph.nodes.size(), SIZE_MAX);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!needed_[i] || graph.nodes[i].op->name_only)
       continue;
     for (NodeId in : graph.nodes[i].inputs) {
-      const NodeId base = of(in).base;
-      if (seen.insert({base.index, static_cast<int32_t>(i)}).second)
-        ++readers_[static_cast<size_t>(base.index)];
+      const auto base = static_cast<size_t>(of(in).base.index);
+      if (std::exchange(last_reader[base], i) != i)
+        ++readers_[base];
     }
   }
   for (const Named& output : graph.outputs)

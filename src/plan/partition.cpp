@@ -29,6 +29,8 @@ class Partitioner {
     program_.mesh = mesh;
     program_.dims = graph.dims;
     home_.resize(graph.nodes.size());
+    program_.code.reserve(graph.nodes.size());
+    program_.values.reserve(graph.nodes.size());
   }
 
   Program run() {
@@ -50,6 +52,10 @@ class Partitioner {
     bool inexact = false;  // partial in an order that the Graph does not fix
   };
   using Key = std::pair<std::vector<AxisList>, Phase>;
+  struct Walked {
+    std::vector<AxisList> split;
+    std::vector<WalkConflict> conflicts;
+  };
 
   Home& home(NodeId n) { return home_[static_cast<size_t>(n.index)]; }
   const Layout& layout_of(ValueId v) const { return program_[v].layout; }
@@ -58,10 +64,18 @@ class Partitioner {
   std::vector<AxisList> rest_of(const Node& node) {
     const Node& like = node.gradient_of.index >= 0 ? graph_[node.gradient_of] : node;
     const auto* rules = &rules_.for_tensor(tensor_path(like));
-    std::vector<WalkConflict> conflicts;
-    auto split = walk(dims_of(node.type.shape.dims), program_.mesh, *rules, &conflicts);
+    const auto& [split, conflicts] = walked(node.type.shape.dims, *rules);
     findings_.conflicts(graph_, node, node.type.shape.dims, conflicts, false);
     return split;
+  }
+
+  // The copies of a block walk over the same dims by the same rules.
+  const Walked& walked(const std::vector<DimId>& dims, const std::vector<LayoutRule>& rules) {
+    const auto [it, fresh] = walked_[&rules].try_emplace(dims);
+    Walked& w = it->second;
+    if (fresh)
+      w.split = walk(dims_of(dims), program_.mesh, rules, &w.conflicts);
+    return w;
   }
 
   std::vector<const Dim*> dims_of(const std::vector<DimId>& ids) const {
@@ -99,8 +113,8 @@ class Partitioner {
       layout.split.resize(layout.dims.size());
       follow_input(node, layout);
     } else {
-      std::vector<WalkConflict> conflicts;
-      layout.split = walk(dims_of(layout.dims), program_.mesh, rules_.rules, &conflicts);
+      const auto& [split, conflicts] = walked(layout.dims, rules_.rules);
+      layout.split = split;
       findings_.conflicts(graph_, node, layout.dims, conflicts, true);
     }
     for (size_t i = 0; i < layout.dims.size(); ++i)
@@ -205,6 +219,7 @@ class Partitioner {
     Home made;
     made.reduction = node.op->reduction;
     Layout result;
+    result.split.reserve(node.type.shape.dims.size());
     for (DimId d : node.type.shape.dims)
       result.split.push_back(result_axes(node, d, layout));
     if (passes_partial(node)) {
@@ -214,16 +229,14 @@ class Partitioner {
     add_partial(node, layout, result, made);
     made.value = add_value(node, node.origin.scope, result, Storage::temporary);
 
-    Instruction instruction;
-    Compute compute{lower(graph_, node, program_.mesh, layout), std::string(node.op->name),
-                    node.op->in_place};
-    instruction.action = std::move(compute);
+    Instruction& instruction = program_.code.emplace_back();
+    instruction.action = Compute{lower(graph_, node, program_.mesh, layout),
+                                 std::string(node.op->name), node.op->in_place};
     instruction.inputs = std::move(operands);
     instruction.results = {made.value};
     instruction.origin = node.origin;
     instruction.phase = node.phase;
     count_flops(node, layout, instruction);
-    program_.code.push_back(std::move(instruction));
     return made;
   }
 
@@ -240,6 +253,8 @@ class Partitioner {
   // Axes of reduced dims, innermost dim first and minor to major within a dim, unless kept as
   // blocks.
   void add_partial(const Node& node, const OpLayout& layout, Layout& result, Home& made) {
+    if (!node.op->role)
+      return;
     bool exact = true;
     std::vector<DimId> summed = layout.dims;
     const std::vector<DimId> order = summed_dims(node);
@@ -265,9 +280,10 @@ class Partitioner {
   }
 
   bool is_sum(const Node& node) const {
+    if (node.op->reduction != Reduction::sum || node.op->order_free || node.op->linear)
+      return false;
     const std::vector<DimId> dims = summed_dims(node);
-    return node.op->reduction == Reduction::sum && !node.op->order_free && !node.op->linear &&
-           std::any_of(dims.begin(), dims.end(),
+    return std::any_of(dims.begin(), dims.end(),
                        [&](DimId d) { return role_of(node, d) == Role::reduced; });
   }
 
@@ -295,6 +311,7 @@ class Partitioner {
     const Alias& alias = names_.of(in);
     const Node& base = graph_[alias.base];
     Layout wanted;
+    wanted.split.reserve(base.type.shape.dims.size());
     for (DimId d : base.type.shape.dims)
       wanted.split.push_back(layout.of(alias.from_base(d)));
     ValueId v;
@@ -360,6 +377,7 @@ class Partitioner {
   std::vector<Home> home_;
   Conversions conversions_;
   std::map<std::pair<NodeId, Key>, ValueId> generated_;
+  std::map<const std::vector<LayoutRule>*, std::map<std::vector<DimId>, Walked>> walked_;
 };
 
 }  // namespace

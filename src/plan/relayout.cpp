@@ -205,6 +205,7 @@ Layout apply(const Action& action, const Shape& shape, Layout layout) {
 
 std::vector<int64_t> local_sizes(const Program& program, const Shape& shape, const Layout& layout) {
   std::vector<int64_t> sizes;
+  sizes.reserve(shape.dims.size());
   for (size_t i = 0; i < shape.dims.size(); ++i)
     sizes.push_back(program[shape.dims[i]].size / program.mesh.size(layout.split[i]));
   return sizes;
