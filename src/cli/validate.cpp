@@ -67,7 +67,7 @@ FileReport check(const std::string& path, const Options& o, size_t limit) {
   Diagnostics found;
   try {
     const Spec spec = read_spec(r.sources, path, o.overrides, found);
-    make_plan(spec, r.sources, natural_job(spec), found);
+    check_plan(spec, r.sources, natural_job(spec), found);
     check_inference(spec, r.sources, found);
   } catch (const Failure& f) {
     return failed(r.name, f);

@@ -146,28 +146,38 @@ void check_sound_part(const Spec& spec, Sources& sources, const Numerics& numeri
       diagnostics.add(d);
 }
 
-std::optional<Plan> finished(const Spec& spec, const Phases& phases, const Mesh& mesh,
-                             const LayoutRules& rules, const Numerics& numerics, Job job,
-                             Diagnostics& diagnostics) {
+// A job as programs; nothing of it has a place in memory yet.
+struct Partitioned {
+  std::vector<Program> programs;
+  std::vector<int64_t> runs_per_step;
+  std::vector<IdRange> id_ranges;
+};
+
+std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
+                                       const LayoutRules& rules, const Numerics& numerics, Job job,
+                                       Diagnostics& diagnostics) {
   const int earlier = diagnostics.errors();
   const Graph& main = phases[std::min<size_t>(1, phases.size() - 1)].graph;
   check_rule_names(spec, main, {}, diagnostics);
   check_block_names(spec, main, diagnostics);
-  std::vector<Program> programs = partition_phases(phases, mesh, rules, numerics, diagnostics);
+  Partitioned out;
+  out.programs = partition_phases(phases, spec.mesh, rules, numerics, diagnostics);
   if (diagnostics.errors() > earlier)
     return std::nullopt;
-  std::vector<int64_t> runs_per_step;
   for (const PhaseGraph& phase : phases)
-    runs_per_step.push_back(phase.runs_per_step);
-  if (job != Job::infer && earlier == 0)  // a rule may have been dropped for an error
-    check_style(programs, runs_per_step, rules, diagnostics);
-  Plan plan = plan_programs(std::move(programs), std::move(runs_per_step));
-  plan.id_ranges = id_ranges(phases);
-  check_budget(spec, plan, diagnostics);
-  return plan;
+    out.runs_per_step.push_back(phase.runs_per_step);
+  out.id_ranges = id_ranges(phases);
+  if (job == Job::infer)
+    return out;
+  if (earlier == 0)  // a rule may have been dropped for an error
+    check_style(out.programs, out.runs_per_step, rules, diagnostics);
+  check_rule_uses(spec, out.programs, diagnostics);
+  check_patterns(spec, phases, diagnostics);
+  return out;
 }
 
-std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, Diagnostics& diagnostics) {
+std::optional<Partitioned> partitioned_inference(const Spec& spec, Sources& sources,
+                                                 Diagnostics& diagnostics) {
   const std::optional<Decoding> decoding = decoding_of(spec);
   const Spec inner = for_inference(spec, decoding ? &*decoding : nullptr);
   const Numerics numerics = numerics_of(inner.numerics);
@@ -178,21 +188,15 @@ std::optional<Plan> inference_plan(const Spec& spec, Sources& sources, Diagnosti
                : eval_phase(inner, sources, numerics, diagnostics, 1, phases);
   if (!made)
     return std::nullopt;
-  return finished(inner, phases, inner.mesh, rules, numerics, Job::infer, diagnostics);
+  return partitioned(inner, phases, rules, numerics, Job::infer, diagnostics);
 }
 
-}  // namespace
-
-Job natural_job(const Spec& spec) {
-  return spec.train ? Job::train : Job::eval;
-}
-
-std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
-                              Diagnostics& diagnostics) {
+std::optional<Partitioned> partitioned(const Spec& spec, Sources& sources, Job job,
+                                       Diagnostics& diagnostics) {
   if (!spec.buildable)
     return std::nullopt;
   if (job == Job::infer)
-    return inference_plan(spec, sources, diagnostics);
+    return partitioned_inference(spec, sources, diagnostics);
   const Numerics numerics = numerics_of(spec.numerics);
   const bool trains = job == Job::train && spec.train;
   const bool evaluates =
@@ -206,20 +210,38 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
     return std::nullopt;
   }
   check_data(spec, phases[std::min<size_t>(1, phases.size() - 1)].graph, diagnostics);
-  std::optional<Plan> plan =
-      finished(spec, phases, spec.mesh, spec.layout, numerics, job, diagnostics);
-  if (plan) {
-    check_rule_uses(spec, *plan, diagnostics);
-    check_patterns(spec, phases, diagnostics);
-  }
+  return partitioned(spec, phases, spec.layout, numerics, job, diagnostics);
+}
+
+}  // namespace
+
+Job natural_job(const Spec& spec) {
+  return spec.train ? Job::train : Job::eval;
+}
+
+std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
+                              Diagnostics& diagnostics) {
+  std::optional<Partitioned> p = partitioned(spec, sources, job, diagnostics);
+  if (!p)
+    return std::nullopt;
+  Plan plan = plan_programs(std::move(p->programs), std::move(p->runs_per_step));
+  plan.id_ranges = std::move(p->id_ranges);
+  check_budget(spec, plan, diagnostics);
   return plan;
+}
+
+void check_plan(const Spec& spec, Sources& sources, Job job, Diagnostics& diagnostics) {
+  if (spec.memory_budget)
+    make_plan(spec, sources, job, diagnostics);
+  else
+    partitioned(spec, sources, job, diagnostics);
 }
 
 void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostics) {
   if (!spec.has("infer") || !decoding_of(spec))
     return;
   Diagnostics found;
-  make_plan(spec, sources, Job::infer, found);
+  check_plan(spec, sources, Job::infer, found);
   auto is_known = [&](const Diagnostic& d) {
     return std::any_of(diagnostics.all().begin(), diagnostics.all().end(),
                        [&](const Diagnostic& k) {

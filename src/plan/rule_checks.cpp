@@ -30,37 +30,39 @@ std::string path_of(const Value& v) {
   return v.storage == Storage::state ? v.name.substr(0, v.name.rfind('/')) : v.name;
 }
 
-bool matches_any(const std::string& pattern, const Plan& plan) {
-  for (const PlannedProgram& planned : plan.programs)
-    for (const Value& v : planned.program.values)
+bool matches_any(const std::string& pattern, const std::vector<Program>& programs) {
+  for (const Program& p : programs)
+    for (const Value& v : p.values)
       if (path_matches(pattern, path_of(v)))
         return true;
   return false;
 }
 
 // By a value of any program whose path matches; an empty pattern matches all.
-bool used(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
-  for (const PlannedProgram& planned : plan.programs)
-    for (const Value& v : planned.program.values)
-      if (splits(rule, planned.program, v) &&
-          (pattern.empty() || path_matches(pattern, path_of(v))))
+bool used(const LayoutRule& rule, const std::string& pattern,
+          const std::vector<Program>& programs) {
+  for (const Program& p : programs)
+    for (const Value& v : p.values)
+      if (splits(rule, p, v) && (pattern.empty() || path_matches(pattern, path_of(v))))
         return true;
   return false;
 }
 
 // Whether a value of any program at a path that matches has the dim of the rule.
-bool has_dim(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
-  for (const PlannedProgram& planned : plan.programs)
-    for (const Value& v : planned.program.values)
+bool has_dim(const LayoutRule& rule, const std::string& pattern,
+             const std::vector<Program>& programs) {
+  for (const Program& p : programs)
+    for (const Value& v : p.values)
       if (pattern.empty() || path_matches(pattern, path_of(v)))
         for (DimId d : v.type.shape.dims)
-          if (planned.program[d].rule == rule.dim)
+          if (p[d].rule == rule.dim)
             return true;
   return false;
 }
 
-std::string why_unused(const LayoutRule& rule, const std::string& pattern, const Plan& plan) {
-  if (!has_dim(rule, pattern, plan))
+std::string why_unused(const LayoutRule& rule, const std::string& pattern,
+                       const std::vector<Program>& programs) {
+  if (!has_dim(rule, pattern, programs))
     return "no tensor " + (pattern.empty() ? "" : "of '" + pattern + "' ") + "has this dim";
   const bool soft = std::all_of(rule.axes.begin(), rule.axes.end(),
                                 [](const LayoutRule::Use& use) { return use.soft; });
@@ -68,12 +70,12 @@ std::string why_unused(const LayoutRule& rule, const std::string& pattern, const
               : "every op needs the dim whole";
 }
 
-void warn_of_unused(const LayoutRule& rule, const std::string& pattern, const Plan& plan,
-                    Diagnostics& diagnostics) {
-  if (!used(rule, pattern, plan))
+void warn_of_unused(const LayoutRule& rule, const std::string& pattern,
+                    const std::vector<Program>& programs, Diagnostics& diagnostics) {
+  if (!used(rule, pattern, programs))
     diagnostics.add({Code::layout_rule_unused,
                      fmt::format("the rule for '{}' splits nothing: {}", rule.dim,
-                                 why_unused(rule, pattern, plan)),
+                                 why_unused(rule, pattern, programs)),
                      rule.span,
                      {},
                      "leave the rule out"});
@@ -186,13 +188,14 @@ void check_block_names(const Spec& spec, const Graph& graph, Diagnostics& diagno
     }
 }
 
-void check_rule_uses(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) {
+void check_rule_uses(const Spec& spec, const std::vector<Program>& programs,
+                     Diagnostics& diagnostics) {
   for (const LayoutRule& rule : spec.layout.rules)
-    warn_of_unused(rule, "", plan, diagnostics);
+    warn_of_unused(rule, "", programs, diagnostics);
   for (const auto& [pattern, rules] : spec.layout.tensors)
-    if (matches_any(pattern, plan))
+    if (matches_any(pattern, programs))
       for (const LayoutRule& rule : rules)
-        warn_of_unused(rule, pattern, plan, diagnostics);
+        warn_of_unused(rule, pattern, programs, diagnostics);
 }
 
 }  // namespace mtf
