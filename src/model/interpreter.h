@@ -12,6 +12,9 @@
 
 namespace mtf {
 
+// Ops and steps of a model, copies of repeats included.
+constexpr size_t max_model_size = size_t{1} << 17;
+
 class Interpreter {
  public:
   Interpreter(const Spec& spec, Sources& sources, const Numerics& numerics,
@@ -61,6 +64,9 @@ class Interpreter {
   Value apply_op(Frame& frame, const Call& call, std::vector<Value> operands);
   Value apply_repeat(Frame& frame, const Call& call);
   std::optional<int64_t> read_times(Frame& frame, const Call& call);
+  size_t size() const;
+  bool may_grow(SourceSpan where);  // false after a diagnostic: the model is too large
+  bool copies_fit(const YamlNode& block, int64_t times, size_t each);
   Value call_block(const Call& call, const Block& block, std::vector<Value> operands,
                    const std::string& path);
   bool bind_takes(Frame& frame, const Call& call, std::vector<Value> operands);
@@ -85,6 +91,8 @@ class Interpreter {
   ModelFiles files_;
   std::deque<Declared> declared_;
   std::set<const YamlNode*> used_blocks_;
+  size_t entered_ = 0;                   // steps and blocks so far
+  bool too_large_ = false;               // and reported
   std::vector<const YamlNode*> active_;  // the blocks in progress, to see one that uses itself
 };
 

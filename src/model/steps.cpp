@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "model/interpreter.h"
@@ -36,6 +37,8 @@ void Interpreter::run_steps(Frame& frame) {
 }
 
 Value Interpreter::run_step(Frame& frame, const Entry& step) {
+  if (!may_grow(step.first.span))
+    return {};
   std::optional<Call> call = take_apart(frame, step);
   return call ? apply(frame, *call) : Value{};
 }
@@ -194,6 +197,32 @@ std::optional<int64_t> Interpreter::read_times(Frame& frame, const Call& call) {
   return std::nullopt;
 }
 
+// Steps and blocks count as ops do, so that blocks of nothing but blocks come to an end too.
+size_t Interpreter::size() const {
+  return model_.graph.nodes.size() + entered_;
+}
+
+bool Interpreter::may_grow(SourceSpan where) {
+  ++entered_;
+  if (size() > max_model_size && !std::exchange(too_large_, true))
+    report(Code::spec_range, where,
+           fmt::format("the model grows beyond {} ops and steps here, copies included",
+                       with_commas(max_model_size)));
+  return !too_large_;
+}
+
+bool Interpreter::copies_fit(const YamlNode& block, int64_t times, size_t each) {
+  const int64_t most = static_cast<int64_t>(max_model_size / each);
+  if (times <= most)
+    return true;
+  report(Code::spec_range, block.span,
+         fmt::format("{} copies of '{}', of {} ops and steps each, are too many: a model has at "
+                     "most {}",
+                     with_commas(times), block.text, each, with_commas(max_model_size)),
+         fmt::format("at most {} copies fit", with_commas(most)));
+  return false;
+}
+
 Value Interpreter::apply_repeat(Frame& frame, const Call& call) {
   const YamlNode& name = call.head->second;
   std::optional<int64_t> times = read_times(frame, call);
@@ -218,7 +247,10 @@ Value Interpreter::apply_repeat(Frame& frame, const Call& call) {
   if (operands.empty())
     return report(Code::model_step, call.head->first.span,
                   "repeat needs `from:`, the value it starts with");
+  const size_t before = size();
   for (int64_t i = 0; times && i < *times; ++i) {
+    if (i == 1 && !copies_fit(name, *times, size() - before))
+      return {};
     Call copy = call;
     copy.target = target;
     operands[0] = call_block(copy, *target.block, operands, fmt::format("{}[{}]", call.path, i));
@@ -254,6 +286,8 @@ Value Interpreter::call_block(const Call& call, const Block& block, std::vector<
   if (std::find(active_.begin(), active_.end(), block.body) != active_.end())
     return report(Code::model_step, call.head->first.span,
                   fmt::format("{} uses itself", block.name));
+  if (!may_grow(call.head->first.span))
+    return {};
   active_.push_back(block.body);
   Frame frame{block, {}, path, 0, {}, {}, {}};
   Value result;
