@@ -60,9 +60,10 @@ struct Glyph {  // one character of a source line as it is shown
   int columns = 1;
 };
 
-std::vector<Glyph> glyphs(std::string_view line) {
+// The first `most` characters of a line.
+std::vector<Glyph> glyphs(std::string_view line, size_t most) {
   std::vector<Glyph> out;
-  while (!line.empty()) {
+  while (!line.empty() && out.size() < most) {
     CodePoint c = decode_utf8(line);
     size_t bytes = std::max<size_t>(c.bytes, 1);
     if (c.value == '\t')
@@ -74,6 +75,14 @@ std::vector<Glyph> glyphs(std::string_view line) {
     line.remove_prefix(bytes);
   }
   return out;
+}
+
+// Bytes of the first n characters of a line, or all of it.
+size_t bytes_of(std::string_view line, size_t n) {
+  for (size_t i = 0; i < line.size(); ++i)
+    if (!is_continuation_byte(line[i]) && n-- == 0)
+      return i;
+  return line.size();
 }
 
 struct Paint {  // terminal colours, or nothing
@@ -97,15 +106,19 @@ std::string head(const Sources& sources, SourceSpan where, Severity severity, Pa
 
 // The line with a caret under the span; of a long line the part around the span.
 std::string excerpt(const Sources& sources, SourceSpan where, Paint paint) {
-  std::vector<Glyph> line = glyphs(sources.line(where));
-  size_t begin = std::min(static_cast<size_t>(std::max(where.column - 1, 0)), line.size());
-  size_t end = std::min(begin + static_cast<size_t>(std::max(where.length, 1)), line.size());
-  constexpr size_t context = excerpt_columns / 3;
-  size_t first = line.size() > excerpt_columns && begin > context ? begin - context : 0;
+  std::string_view text = sources.line(where);
+  size_t begin = static_cast<size_t>(std::max(where.column - 1, 0));
+  constexpr size_t context = excerpt_columns / 3, most = 10 * excerpt_columns;
+  const bool is_long = bytes_of(text, excerpt_columns) < text.size();
+  const size_t first = is_long && begin > context ? begin - context : 0;
+  text.remove_prefix(bytes_of(text, first));
+  const std::vector<Glyph> line = glyphs(text, most);
+  begin = std::min(begin - first, line.size());
+  const size_t end = std::min(begin + static_cast<size_t>(std::max(where.length, 1)), line.size());
 
   std::string shown = first > 0 ? "…" : "";
   int column = first > 0 ? 1 : 0, caret = column, tail = column;
-  size_t i = first;
+  size_t i = 0;
   for (; i < line.size() && column + line[i].columns < excerpt_columns; ++i) {
     caret = i < begin ? column + line[i].columns : caret;
     column += line[i].columns;
