@@ -9,7 +9,7 @@
 namespace mtf {
 
 using FindDim = std::function<DimId(const std::string& name, SourceSpan where)>;
-using Entry = std::pair<YamlNode::Key, YamlNode>;
+using Entry = YamlNode::Entry;
 
 // Every mistake is reported; nullopt after one. Dims are looked up by `find_dim`, which reports the
 // ones it does not know. Null values are absent.

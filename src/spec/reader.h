@@ -116,7 +116,7 @@ class MapReader {
   void finish();  // reports what is unknown, missing or one too many
 
  private:
-  using Entry = std::pair<YamlNode::Key, YamlNode>;
+  using Entry = YamlNode::Entry;
 
   const Entry* take(std::string_view key);  // null if absent or null
   void report_word(const Entry&, const std::vector<std::string>& allowed);

@@ -18,6 +18,7 @@ struct YamlNode {
     std::string text;
     SourceSpan span;
   };
+  struct Entry;
 
   Kind kind = Kind::null;
   SourceSpan
@@ -25,7 +26,7 @@ struct YamlNode {
   std::string text;             // of a scalar
   bool quoted = false;          // a quoted scalar is a string whatever it looks like
   std::vector<YamlNode> items;  // of a list
-  std::vector<std::pair<Key, YamlNode>> entries;  // of a map, in the order written
+  std::vector<Entry> entries;   // of a map, in the order written
 
   bool is_map() const { return kind == Kind::map; }
   bool is_list() const { return kind == Kind::list; }
@@ -33,6 +34,13 @@ struct YamlNode {
   bool is_null() const { return kind == Kind::null; }
   const YamlNode* find(std::string_view key) const;  // null if absent or no map; linear
   YamlNode* find(std::string_view key);
+};
+
+// No std::pair, which cannot be named before the node is complete.
+struct YamlNode::Entry {
+  Entry(Key key, YamlNode value) : first(std::move(key)), second(std::move(value)) {}
+  Key first;
+  YamlNode second;
 };
 
 constexpr size_t max_yaml_bytes = size_t{1} << 20;
