@@ -207,8 +207,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   // Of two equal scalars on one line each, the second can go, with the comma before it.
-  void report_duplicate(const Frame& frame, const std::pair<YamlNode::Key, YamlNode>& first,
-                        const YamlNode& value) {
+  void report_duplicate(const Frame& frame, const YamlNode::Entry& first, const YamlNode& value) {
     const SourceSpan key = frame.key.span;
     Help help("keep one of the two");
     const bool equal = value.is_scalar() && first.second.is_scalar() &&

@@ -159,8 +159,8 @@ void Mutator::damage_lines(std::string& text) {
     case 4:
       at->erase(0, 2);
       break;
-    default:
-      lines.insert(at, others[below(others.size())]);
+    default:  // a spec may be empty
+      lines.insert(at, others.empty() ? token() : others[below(others.size())]);
   }
   text.clear();
   for (const std::string& line : lines)
