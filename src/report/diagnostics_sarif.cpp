@@ -7,6 +7,7 @@
 
 #include "report/diagnostics_formats.h"
 #include "report/diagnostics_text.h"
+#include "report/explanations.h"
 #include "report/places.h"
 
 namespace mtf {
@@ -14,21 +15,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr Code codes[] = {
-#define MTF_DIAGNOSTIC(name, id, severity, title) Code::name,
-#include "base/diagnostics.def"
-#undef MTF_DIAGNOSTIC
-};
-
 ordered_json text(std::string words) {
   return {{"text", std::move(words)}};
 }
 
 ordered_json rule(Code code) {
+  const std::string page(explanation(code).value_or(title_of(code)));
   return {{"id", id_of(code)},
           {"shortDescription", text(std::string(title_of(code)))},
           {"fullDescription", text(std::string(title_of(code)))},
-          {"help", text(fmt::format("`mtf explain {}` explains it.", id_of(code)))},
+          {"help", {{"text", page}, {"markdown", page}}},
           {"defaultConfiguration", {{"level", word_of(severity_of(code))}}}};
 }
 
@@ -194,7 +190,7 @@ ordered_json invocation(std::span<const FileReport> reports, int exit_code) {
 
 std::string as_sarif(std::span<const FileReport> reports, std::string_view version, int exit_code) {
   ordered_json rules = ordered_json::array(), results = ordered_json::array();
-  for (const Code code : codes)
+  for (const Code code : all_codes())
     rules.push_back(rule(code));
   for (const FileReport& r : reports)
     for (ordered_json& result : Results(r).all())

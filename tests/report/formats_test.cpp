@@ -6,6 +6,7 @@
 
 #include "report/diagnostics_formats.h"
 #include "report/diagnostics_text.h"
+#include "report/explanations.h"
 #include "report/places.h"
 
 using namespace mtf;
@@ -174,6 +175,7 @@ TEST_CASE("SARIF places results in files and fixes them") {
   const json& rule = run["tool"]["driver"]["rules"][result["ruleIndex"].get<size_t>()];
   CHECK(rule["id"] == "spec.type");
   CHECK(rule["shortDescription"]["text"] == title_of(Code::spec_type));
+  CHECK(rule["help"]["markdown"] == *explanation(Code::spec_type));
   const json expected = json::parse(R"({
     "ruleId": "spec.type", "level": "error",
     "message": {"text": "not <'日本 100%'> & �[2J\nquote it"},
