@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -16,8 +18,8 @@ using Kind = Optimizer::Kind;
 
 class Update {
  public:
-  Update(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics)
-      : train_(train), accumulate_(accumulate), b_(graph_, numerics, none_) {
+  Update(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics, Extent extent)
+      : train_(train), accumulate_(accumulate), extent_(extent), b_(graph_, numerics, none_) {
     graph_.dims = accumulate.dims;
     b_.phase = Phase::update;
   }
@@ -60,6 +62,8 @@ class Update {
         trained_.push_back({p.name, accumulate_[p.node].origin, p.node, it->second});
     std::sort(trained_.begin(), trained_.end(),
               [](const Trained& a, const Trained& b) { return path_less(a.path, b.path); });
+    if (extent_ == Extent::sample)
+      keep_one_of_each();
     for (Trained& t : trained_) {
       b_.origin = t.origin;
       const Type type = accumulate_[t.gradient].type;
@@ -72,6 +76,14 @@ class Update {
           blocks.emplace_back(graph_[d].block_of, d);
       t.gradient = expr(b_.fold(t.gradient, blocks)) / count;
     }
+  }
+
+  void keep_one_of_each() {
+    std::set<std::tuple<std::vector<DimId>, DType, std::vector<DimId>, bool>> seen;
+    std::erase_if(trained_, [&](const Trained& t) {
+      const Type &type = accumulate_[t.parameter].type, &gradient = accumulate_[t.gradient].type;
+      return !seen.emplace(type.shape.dims, type.dtype, gradient.shape.dims, decays(t)).second;
+    });
   }
 
   // g * min(1, c / norm), the norm being over all parameters (Pascanu, Mikolov and Bengio 2013).
@@ -122,17 +134,20 @@ class Update {
     }
   }
 
+  bool decays(const Trained& t) const {
+    const Optimizer& o = train_.optimizer;
+    return o.kind == Kind::adamw && o.weight_decay != 0 &&
+           std::none_of(o.exclude.begin(), o.exclude.end(),
+                        [&](const std::string& pattern) { return path_matches(pattern, t.path); });
+  }
+
   // Kingma and Ba 2015; decoupled decay by Loshchilov and Hutter 2019; the order of PyTorch.
   void update_adam(const Trained& t, Expr w, Expr g) {
     const Optimizer& o = train_.optimizer;
     const auto [beta1, beta2] = o.betas;
     Expr m = state(t, "m") * beta1 + g * (1 - beta1);
     Expr v = state(t, "v") * beta2 + apply("square", g) * (1 - beta2);
-    bool decays = o.kind == Kind::adamw && o.weight_decay != 0 &&
-                  std::none_of(o.exclude.begin(), o.exclude.end(), [&](const std::string& pattern) {
-                    return path_matches(pattern, t.path);
-                  });
-    if (decays)
+    if (decays(t))
       w = w - expr(rate_) * o.weight_decay * w;
     Expr step = expr(rate_) / expr(correction1_);
     Expr spread = apply("sqrt", v) / expr(correction2_) + o.epsilon;
@@ -143,6 +158,7 @@ class Update {
 
   const TrainSpec& train_;
   const Graph& accumulate_;
+  Extent extent_;
   Graph graph_;
   Diagnostics none_;
   Builder b_;
@@ -165,8 +181,9 @@ std::vector<std::string> state_names(const Optimizer& optimizer) {
   return {};
 }
 
-Graph update_graph(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics) {
-  return Update(accumulate, train, numerics).run();
+Graph update_graph(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics,
+                   Extent extent) {
+  return Update(accumulate, train, numerics, extent).run();
 }
 
 }  // namespace mtf

@@ -26,7 +26,11 @@ std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const 
 // "driver:one_minus_beta1_t" and "driver:sqrt_one_minus_beta2_t", which the driver computes in f64
 // and rounds once. Outputs "parameter:PATH" and "state:PATH/m" etc.; with `clip` also
 // "driver:gradient_norm", before the clip.
-Graph update_graph(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics);
+// A sample has one parameter of each type and decay: all there is to see where equal dims lie
+// alike.
+enum class Extent : uint8_t { whole, sample };
+Graph update_graph(const Graph& accumulate, const TrainSpec& train, const Numerics& numerics,
+                   Extent extent = Extent::whole);
 
 // Forward without dropout. Input "driver:valid_examples" (i32), if something is counted over the
 // batch: the examples beyond are padding. Outputs: the model's, "driver:loss_sum" and

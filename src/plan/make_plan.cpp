@@ -20,18 +20,28 @@ namespace {
 
 using Phases = std::vector<PhaseGraph>;
 
-bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics,
+// The phase that has all of the model: the first that a step runs.
+const Graph& main_graph(const Phases& phases) {
+  return std::find_if(phases.begin(), phases.end() - 1,
+                      [](const PhaseGraph& p) { return p.runs_per_step > 0; })
+      ->graph;
+}
+
+// A sample leaves out the initial values, and all but one parameter of each type from the update.
+bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics, Extent extent,
                   Diagnostics& diagnostics, Phases& out) {
-  BuildOptions options;
-  options.microbatches = spec.train->microbatches;
-  const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, options);
-  if (!model)
-    return false;
+  if (extent == Extent::whole) {
+    BuildOptions options;
+    options.microbatches = spec.train->microbatches;
+    const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, options);
+    if (!model)
+      return false;
+    out.push_back({"init", init_graph(*model, spec, numerics), 0});
+  }
   std::optional<Graph> accumulate = accumulate_graph(spec, sources, numerics, diagnostics);
   if (!accumulate)
     return false;
-  Graph update = update_graph(*accumulate, *spec.train, numerics);
-  out.push_back({"init", init_graph(*model, spec, numerics), 0});
+  Graph update = update_graph(*accumulate, *spec.train, numerics, extent);
   out.push_back({"accumulate", std::move(*accumulate), spec.train->microbatches});
   out.push_back({"update", std::move(update), 1});
   return true;
@@ -125,7 +135,7 @@ void check_style(const std::vector<Program>& programs, const std::vector<int64_t
                  const LayoutRules& rules, Diagnostics& diagnostics) {
   std::vector<StepProgram> step;
   for (size_t i = 0; i < programs.size(); ++i)
-    if (runs_per_step[i] > 0)
+    if (runs_per_step[i] > 0 && programs[i].name != "update")
       step.push_back({programs[i], runs_per_step[i]});
   check_work(step, rules, diagnostics);
   check_conversions(step, rules, diagnostics);
@@ -146,6 +156,12 @@ void check_sound_part(const Spec& spec, Sources& sources, const Numerics& numeri
       diagnostics.add(d);
 }
 
+bool says_of_layouts(const Diagnostics& found) {
+  return std::any_of(found.all().begin(), found.all().end(), [](const Diagnostic& d) {
+    return d.severity == Severity::error || d.code == Code::layout_inexact;
+  });
+}
+
 // A job as programs; nothing of it has a place in memory yet.
 struct Partitioned {
   std::vector<Program> programs;
@@ -157,7 +173,7 @@ std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
                                        const LayoutRules& rules, const Numerics& numerics, Job job,
                                        Diagnostics& diagnostics) {
   const int earlier = diagnostics.errors();
-  const Graph& main = phases[std::min<size_t>(1, phases.size() - 1)].graph;
+  const Graph& main = main_graph(phases);
   check_rule_names(spec, main, {}, diagnostics);
   check_block_names(spec, main, diagnostics);
   Partitioned out;
@@ -191,7 +207,7 @@ std::optional<Partitioned> partitioned_inference(const Spec& spec, Sources& sour
   return partitioned(inner, phases, rules, numerics, Job::infer, diagnostics);
 }
 
-std::optional<Partitioned> partitioned(const Spec& spec, Sources& sources, Job job,
+std::optional<Partitioned> partitioned(const Spec& spec, Sources& sources, Job job, Extent extent,
                                        Diagnostics& diagnostics) {
   if (!spec.buildable)
     return std::nullopt;
@@ -202,14 +218,14 @@ std::optional<Partitioned> partitioned(const Spec& spec, Sources& sources, Job j
   const bool evaluates =
       !trains || (spec.train->eval_every > 0 && !warn_of_no_held_out(spec, diagnostics));
   Phases phases;
-  bool made = !trains || train_phases(spec, sources, numerics, diagnostics, phases);
+  bool made = !trains || train_phases(spec, sources, numerics, extent, diagnostics, phases);
   if (made && evaluates)
     made = eval_phase(spec, sources, numerics, diagnostics, trains ? 0 : 1, phases);
   if (!made) {
     check_sound_part(spec, sources, numerics, diagnostics);
     return std::nullopt;
   }
-  check_data(spec, phases[std::min<size_t>(1, phases.size() - 1)].graph, diagnostics);
+  check_data(spec, main_graph(phases), diagnostics);
   return partitioned(spec, phases, spec.layout, numerics, job, diagnostics);
 }
 
@@ -221,7 +237,7 @@ Job natural_job(const Spec& spec) {
 
 std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
                               Diagnostics& diagnostics) {
-  std::optional<Partitioned> p = partitioned(spec, sources, job, diagnostics);
+  std::optional<Partitioned> p = partitioned(spec, sources, job, Extent::whole, diagnostics);
   if (!p)
     return std::nullopt;
   Plan plan = plan_programs(std::move(p->programs), std::move(p->runs_per_step));
@@ -231,10 +247,20 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
 }
 
 void check_plan(const Spec& spec, Sources& sources, Job job, Diagnostics& diagnostics) {
-  if (spec.memory_budget)
+  if (spec.memory_budget) {
     make_plan(spec, sources, job, diagnostics);
-  else
-    partitioned(spec, sources, job, diagnostics);
+    return;
+  }
+  // Where tensors of equal dims lie alike a sample is enough, as long as it is sound.
+  if (spec.layout.tensors.empty()) {
+    Diagnostics found = diagnostics;
+    partitioned(spec, sources, job, Extent::sample, found);
+    if (!says_of_layouts(found)) {
+      diagnostics = std::move(found);
+      return;
+    }
+  }
+  partitioned(spec, sources, job, Extent::whole, diagnostics);
 }
 
 void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostics) {

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "findings.h"
+#include "plan/make_plan.h"
+#include "report/diagnostics_text.h"
 
 using namespace mtf;
 namespace fs = std::filesystem;
@@ -50,6 +52,24 @@ TEST_CASE("each bad spec gets exactly what its comments expect") {
               << as_comments(found));
     CHECK(same);
   }
+}
+
+TEST_CASE("validate and plan find the same") {
+  const auto text = [](const std::string& path, bool whole) {
+    Sources sources;
+    Diagnostics found;
+    const Spec spec = read_spec(sources, path, {}, found);
+    if (whole)
+      make_plan(spec, sources, natural_job(spec), found);
+    else
+      check_plan(spec, sources, natural_job(spec), found);
+    return render_text(sources, found.all(), false);
+  };
+  for (const char* folder : {MTF_BAD, MTF_SPECS})
+    for (const std::string& spec : specs_in(folder)) {
+      INFO(spec);
+      CHECK(text(spec, false) == text(spec, true));
+    }
 }
 
 TEST_CASE("the bad specs that are shipped get what their comments ask for") {
