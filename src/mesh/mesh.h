@@ -23,6 +23,7 @@ struct Dim {
   std::string rule;
   DimId block_of;       // the dim that a block dim cuts; index -1 for an ordinary dim
   int64_t padding = 0;  // the last indices of the size, which exist in storage alone
+  int64_t parts = 1;    // how many times the size a step has, one after the other (microbatches)
 
   int64_t true_size() const { return size - padding; }
   std::string show_size() const;  // "16"; "257+127" where 127 are padding

@@ -303,6 +303,7 @@ void Interpreter::choose(Frame& frame) {
     for (const auto& [word, target] : cases.entries)
       if (word.text != "by" && word.text != "else")
         words.push_back(word.text);
+    std::sort(words.begin(), words.end());  // blocks that get one option word for word alike
     report(Code::model_unknown_name, by->span,
            fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
            suggest(by->text, by->span, words));

@@ -38,11 +38,12 @@ ModelDims::ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagn
     : spec_(spec),
       graph_(graph),
       diagnostics_(diagnostics),
+      batch_(spec.data ? spec.data->batch : "batch"),
+      microbatches_(microbatches),
       spec_dims_(spec.dims),
       table_(diagnostics) {
-  const std::string batch = spec.data ? spec.data->batch : "batch";
   for (DimSpec& dim : spec_dims_) {
-    if (dim.name == batch && microbatches > 1)
+    if (dim.name == batch_ && microbatches > 1)
       dim.size = fmt::format("({}) / {}", dim.size, microbatches);
     table_.add(dim);
   }
@@ -133,6 +134,8 @@ DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
     dim.rule = d->like;
   if (!add_padding(dim, pad_of(*place.dim, depth), *place.dim))
     return {};
+  if (!place.scope && name == batch_)
+    dim.parts = microbatches_;
   DimId there = graph_.find_dim(name);
   if (there.index >= 0 && (graph_[there].true_size() != *size || graph_[there].size != dim.size))
     dim.name = fmt::format("{}@{}", name, place.scope->path);

@@ -57,6 +57,8 @@ class ModelDims {
   const Spec& spec_;
   Graph& graph_;
   Diagnostics& diagnostics_;
+  std::string batch_;  // the dim that counts examples
+  int64_t microbatches_;
   std::vector<DimSpec> spec_dims_;
   DimTable table_;
   std::vector<Scope> scopes_;

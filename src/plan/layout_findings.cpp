@@ -132,17 +132,24 @@ Diagnostic LayoutFindings::indivisible(const Graph& graph, const Node& node,
     }
   const int64_t below = dim.size / ways * ways;
   const std::string sizes =
-      below > 0 ? fmt::format("{} or {}", below, below + ways) : std::to_string(ways);
-  return {Code::layout_indivisible,
-          fmt::format("'{}'={} is not divisible by {}; axis sizes that would do: {}", dim.name,
-                      dim.show_size(), axes, divisors(dim.size, ways)),
-          c.rule->span,
-          {{node.origin.span,
-            fmt::format("{} {} has this dim", node.origin.scope, graph.show({dims}))}},
-          fmt::format("pad the dim: `{}: {{size: {}, pad: {}}}`; or change the mesh, make '{}' {}, "
-                      "or make the rule soft: `{}: {}?`",
-                      dim.name, dim.true_size(), ways, dim.name, sizes, dim.rule,
-                      mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
+      below > 0 ? fmt::format("{} or {}", below * dim.parts, (below + ways) * dim.parts)
+                : std::to_string(ways * dim.parts);
+  const std::string part = dim.parts > 1 ? fmt::format(" (a part of {} in {} microbatches)",
+                                                       dim.size * dim.parts, dim.parts)
+                                         : "";
+  const std::string pad = dim.parts > 1
+                              ? ""
+                              : fmt::format("pad the dim: `{}: {{size: {}, pad: {}}}`; or ",
+                                            dim.name, dim.true_size(), ways);
+  return {
+      Code::layout_indivisible,
+      fmt::format("'{}'={}{} is not divisible by {}; axis sizes that would do: {}", dim.name,
+                  dim.show_size(), part, axes, divisors(dim.size, ways)),
+      c.rule->span,
+      {{node.origin.span,
+        fmt::format("{} {} has this dim", node.origin.scope, graph.show({dims}))}},
+      fmt::format("{}change the mesh, make '{}' {}, or make the rule soft: `{}: {}?`", pad,
+                  dim.name, sizes, dim.rule, mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
 }
 
 }  // namespace mtf

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <limits>
 
 #include "base/text.h"
 #include "spec/language.h"
@@ -101,18 +102,23 @@ bool has_map(const YamlNode& node, std::string_view path) {
   });
 }
 
-// The maps that have such a key: those of the document, or, if it has none of them, all.
+// The maps that have such a key: of those, the ones that the document has most of the way to.
 std::vector<std::string> places_of(std::string_view key, const YamlNode& document) {
-  std::vector<std::string> all, there;
+  std::vector<std::string> nearest;
+  int least = std::numeric_limits<int>::max();  // maps that are not there yet
   for_each_key([&](const std::string& path, const KeyRow& row) {
-    const std::string place(parent(path));
-    if (row.name != key || place.empty())
+    if (row.name != key || parent(path).empty())
       return;
-    all.push_back(place);
-    if (has_map(document, place))
-      there.push_back(place);
+    int missing = 0;
+    for (auto map = parent(path); !map.empty() && !has_map(document, map); map = parent(map))
+      ++missing;
+    if (missing < least)
+      nearest.clear();
+    least = std::min(least, missing);
+    if (missing == least)
+      nearest.emplace_back(parent(path));
   });
-  return there.empty() ? all : there;
+  return nearest;
 }
 
 std::vector<std::string> all_keys() {
