@@ -153,6 +153,7 @@ std::span<const OpDef> contraction_ops() {
        .infer = infer_tree_sum,
        .role = reduced_over,
        .internal = true,
+       .order_free = true,
        .linear = true,
        .flops_per_point = 0,
        .kernel = "tree_sum"},

@@ -77,7 +77,7 @@ struct OpDef {
   Neutral neutral = Neutral::zero;                           // of dims that are not kept
   bool internal = false;       // made by other ops only: no spec may name it
   bool random = false;         // draws numbers, new in each step: reads Builder::step in training
-  bool order_free = false;     // its reduction gives equal bits in any order: max, min, lookups
+  bool order_free = false;     // equal bits however shards are combined: max, min, lookups, trees
   bool linear = false;         // sums pass through it unchanged in `fast` mode and where inexact
   bool name_only = false;      // rename, transpose: no work, no storage
   bool movement = false;       // runs where its input lies

@@ -272,7 +272,7 @@ class Partitioner {
       if (kept)
         continue;
       result.partial.insert(result.partial.end(), axes.rbegin(), axes.rend());
-      exact = exact && (node.op->order_free || node.op->linear);
+      exact = exact && node.op->order_free;
     }
     if (is_sum(node))
       count_sum(node, exact);
@@ -280,7 +280,7 @@ class Partitioner {
   }
 
   bool is_sum(const Node& node) const {
-    if (node.op->reduction != Reduction::sum || node.op->order_free || node.op->linear)
+    if (node.op->reduction != Reduction::sum || node.op->order_free)
       return false;
     const std::vector<DimId> dims = summed_dims(node);
     return std::any_of(dims.begin(), dims.end(),
