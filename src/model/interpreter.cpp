@@ -304,9 +304,12 @@ void Interpreter::choose(Frame& frame) {
       if (word.text != "by" && word.text != "else")
         words.push_back(word.text);
     std::sort(words.begin(), words.end());  // blocks that get one option word for word alike
+    const std::string meant(boolean_meant(by->text));
+    const bool is_boolean = std::binary_search(words.begin(), words.end(), meant);
     report(Code::model_unknown_name, by->span,
            fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
-           suggest(by->text, by->span, words));
+           is_boolean ? Help(fmt::format("did you mean '{}'?", meant), {{by->span, meant}})
+                      : suggest(by->text, by->span, words));
   }
 }
 

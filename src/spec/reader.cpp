@@ -59,7 +59,8 @@ void Reader::read(const YamlNode& node, const Key& key, std::string& target, Ran
 void Reader::read(const YamlNode& node, const Key& key, std::array<double, 2>& target,
                   Range range) {
   if (!node.is_list() || node.items.size() != 2)
-    return report_type(node, key.text, "a list of two numbers", diagnostics);
+    return report_type(node, key.text, "a list of two numbers", diagnostics,
+                       "for example [0.9, 0.999]");
   read(node.items[0], key, target[0], range);
   read(node.items[1], key, target[1], range);
 }

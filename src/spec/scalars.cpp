@@ -109,19 +109,6 @@ std::optional<T> read_plain_number(const YamlNode& node, std::string_view key, R
   return value;
 }
 
-// The word that a reader of YAML 1.1 would take for true or false; "" if it would not.
-std::string_view boolean_meant(std::string text) {
-  for (char& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (std::string_view word : {"true", "yes", "on", "y"})
-    if (text == word)
-      return "true";
-  for (std::string_view word : {"false", "no", "off", "n"})
-    if (text == word)
-      return "false";
-  return "";
-}
-
 struct Unit {
   std::string_view name;
   double bytes;
@@ -137,6 +124,18 @@ constexpr std::array<Unit, 9> units = {{{"B", 1},
                                         {"TB", 1e12}}};
 
 }  // namespace
+
+std::string_view boolean_meant(std::string text) {
+  for (char& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (std::string_view word : {"true", "yes", "on", "y"})
+    if (text == word)
+      return "true";
+  for (std::string_view word : {"false", "no", "off", "n"})
+    if (text == word)
+      return "false";
+  return "";
+}
 
 std::string Range::text() const {
   bool low = std::isfinite(least), high = std::isfinite(most);

@@ -44,6 +44,9 @@ std::optional<bool> read_boolean(const YamlNode&, std::string_view key, Diagnost
 std::optional<std::string> read_text(const YamlNode&, std::string_view key, Diagnostics&);
 std::optional<int64_t> read_bytes(const YamlNode&, std::string_view key, Diagnostics&);  // "2GiB"
 
+// The boolean that a reader of YAML 1.1 would take for this word (yes, Off, ...); "" for others.
+std::string_view boolean_meant(std::string text);
+
 // A name as dims and axes have: letters, digits and _, no digit first.
 bool is_name(std::string_view text);
 
