@@ -43,11 +43,16 @@ struct Help {
   Help(std::string words, std::vector<Edit> changes)
       : text(std::move(words)), edits(std::move(changes)) {}
 
+  // What the one edit writes; "" if there is none. Who reports a name goes on with the name that is
+  // meant, so that the mistakes behind this one are found too.
+  std::string meant() const { return edits.size() == 1 ? edits[0].text : ""; }
+
   std::string text;  // empty if nothing can be said
   std::vector<Edit> edits;
 };
 
-// "did you mean 'batch'?", with its edit, if one of the known words is near; else `otherwise`.
+// "did you mean 'batch'?", with its edit, if one of the known words is near; if several are, without
+// an edit; else `otherwise`.
 Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,
              std::string otherwise = {});
 

@@ -8,46 +8,62 @@
 namespace mtf {
 namespace {
 
+// Optimal string alignment: a swap of neighbours is one edit.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
+    last[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    std::swap(before, last);
+    std::swap(last, row);
   }
-  return row[b.size()];
+  return last[b.size()];
+}
+
+std::string without_digits(std::string_view word) {
+  std::string out(word);
+  std::erase_if(out, [](char c) { return c >= '0' && c <= '9'; });
+  return out;
 }
 
 }  // namespace
 
-std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-  std::string best;
-  size_t best_distance = std::min<size_t>(3, word.size());
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::vector<std::string> best;
+  size_t least = word.size() < 2 ? 0 : word.size() < 6 ? 1 : 2;
+  const std::string plain = without_digits(word);
   for (const std::string& c : candidates) {
-    if (std::max(c.size(), word.size()) - std::min(c.size(), word.size()) >= best_distance)
+    if (std::max(c.size(), word.size()) - std::min(c.size(), word.size()) > least)
       continue;
-    size_t d = edit_distance(word, c);
-    if (d < best_distance) {
-      best_distance = d;
-      best = c;
-    }
+    const size_t d = edit_distance(word, c);
+    if (d == 0 || d > least || without_digits(c) == plain)
+      continue;
+    if (d < least)
+      best.clear();
+    least = d;
+    if (std::find(best.begin(), best.end(), c) == best.end())
+      best.push_back(c);
   }
   return best;
 }
 
-std::string listed(std::span<const std::string> words) {
+std::string listed(std::span<const std::string> words, std::string_view last) {
+  constexpr size_t most = 16;
+  const size_t shown = words.size() > most ? most - 1 : words.size();
   std::string out;
-  for (size_t i = 0; i < words.size(); ++i) {
+  for (size_t i = 0; i < shown; ++i) {
     if (i > 0)
-      out += i + 1 == words.size() ? " and " : ", ";
+      out += i + 1 == words.size() ? fmt::format(" {} ", last) : ", ";
     out += words[i];
   }
+  if (shown < words.size())
+    out += fmt::format(" {} {} more", last, words.size() - shown);
   return out;
 }
 

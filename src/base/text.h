@@ -8,12 +8,13 @@
 
 namespace mtf {
 
-// The candidate nearest to `word` by edit distance (at most 2, less than the word's length), or "".
-// Takes time linear in the candidates, however long the word.
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
+// The candidates nearest to `word`, each once: 1 edit away, or 2 from words of 6 letters on. Edits
+// are letters that are missing, too many, wrong or swapped; words that differ in digits alone are
+// not near, as h1 and h2 are two names. Takes time linear in the candidates, however long the word.
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
-// "a, b and c".
-std::string listed(std::span<const std::string> words);
+// "a, b and c"; of many the first, and how many more.
+std::string listed(std::span<const std::string> words, std::string_view last = "and");
 
 // The divisors of n, as "1, 2 and 4"; of many those next to `near`.
 std::string divisors(int64_t n, int64_t near);

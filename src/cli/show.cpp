@@ -24,11 +24,9 @@ int show_command(const Options& o) {
   for (const std::string& name : o.specs) {
     const std::optional<std::string_view> text = library_text(name);
     if (!text) {
-      const std::string near = nearest(name, names);
-      throw Failure(
-          Exit::command_line,
-          fmt::format("the library has no '{}'{}; it has {}", name,
-                      near.empty() ? "" : ", did you mean '" + near + "'?", listed(names)));
+      const Help help = suggest(name, {}, names, "it has " + listed(names));
+      throw Failure(Exit::command_line,
+                    fmt::format("the library has no '{}'; {}", name, help.text));
     }
     std::fwrite(text->data(), 1, text->size(), stdout);
   }
@@ -44,10 +42,9 @@ int explain_command(const Options& o) {
       std::vector<std::string> known;
       for (Code c : all_codes())
         known.emplace_back(id_of(c));
-      const std::string near = nearest(id, known);
+      const Help help = suggest(id, {}, known, "`mtf explain` lists all");
       throw Failure(Exit::command_line,
-                    fmt::format("there is no diagnostic '{}'{}; `mtf explain` lists all", id,
-                                near.empty() ? "" : ", did you mean '" + near + "'?"));
+                    fmt::format("there is no diagnostic '{}'; {}", id, help.text));
     }
     fmt::print("{}", *explanation(*code));
   }

@@ -81,6 +81,12 @@ bool names_unknown_dim(const Attr& attr) {
   return false;
 }
 
+const AttrDef* find_attribute(const OpDef& op, std::string_view name) {
+  const auto def = std::find_if(op.attributes.begin(), op.attributes.end(),
+                                [&](const AttrDef& a) { return a.name == name; });
+  return def == op.attributes.end() ? nullptr : &*def;
+}
+
 Diagnostic unknown_attribute(const OpDef& op, const YamlNode::Key& key) {
   std::vector<std::string> known;
   for (const AttrDef& a : op.attributes)
@@ -135,10 +141,13 @@ std::optional<Attrs> read_attributes(const OpDef& op, const std::vector<const En
     const auto& [key, value] = *entry;
     if (value.is_null())
       continue;
-    auto def = std::find_if(op.attributes.begin(), op.attributes.end(),
-                            [&](const AttrDef& a) { return a.name == key.text; });
-    if (def == op.attributes.end()) {
-      diagnostics.add(unknown_attribute(op, key));
+    const AttrDef* def = find_attribute(op, key.text);
+    if (!def) {
+      Diagnostic unknown = unknown_attribute(op, key);
+      def = find_attribute(op, unknown.help.meant());
+      diagnostics.add(std::move(unknown));
+    }
+    if (!def) {
       good = false;
       continue;
     }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "model/library.h"
@@ -12,6 +13,17 @@
 #include "spec/scalars.h"
 
 namespace mtf {
+namespace {
+
+// "option 'positions'", by which a choice is made.
+std::string option_of(const Frame& frame, std::string_view choice) {
+  const YamlNode* cases = frame.block.body->find("choose")->find(choice);
+  const YamlNode* by = cases ? cases->find("by") : nullptr;
+  return by && by->text.starts_with('$') ? fmt::format("option '{}'", by->text.substr(1))
+                                         : fmt::format("the choice of '{}'", choice);
+}
+
+}  // namespace
 
 Interpreter::Interpreter(const Spec& spec, Sources& sources, const Numerics& numerics,
                          Diagnostics& diagnostics, BuildOptions options)
@@ -71,7 +83,14 @@ Graph Interpreter::part() {
 
 // Mistakes in library files name the place in the spec that uses them.
 void Interpreter::hand_over(Diagnostics& to) {
+  size_t unchecked = unchecked_.size();
   for (Diagnostic d : found_.all()) {
+    if (d.severity == Severity::error)
+      if (const size_t n = std::exchange(unchecked, 0); n > 0)
+        d.notes.emplace_back(SourceSpan{}, n == 1 ? "1 step that reads what is wrong was not checked"
+                                                  : fmt::format("{} steps that read what is wrong "
+                                                                "were not checked",
+                                                                n));
     SourceSpan user = files_.user_place(d.where);
     if (user.file != d.where.file)
       d.notes.emplace_back(user, "the library file is used here");
@@ -152,7 +171,10 @@ bool Interpreter::open(Frame& frame, const YamlNode* given) {
   bool is_local =
       local && !local->is_null() && read_boolean(*local, "local", found_).value_or(false);
   frame.depth = dims_.enter(frame.body.find("dims"), is_local, frame.scope);
-  if (mistakes.has_errors())
+  const auto all = mistakes.all();  // an edit says what is meant, and that was taken
+  if (std::any_of(all.begin(), all.end(), [](const Diagnostic& d) {
+        return d.severity == Severity::error && d.help.edits.empty();
+      }))
     return false;
   choose(frame);
   return true;
@@ -306,10 +328,15 @@ void Interpreter::choose(Frame& frame) {
     std::sort(words.begin(), words.end());  // blocks that get one option word for word alike
     const std::string meant(boolean_meant(by->text));
     const bool is_boolean = std::binary_search(words.begin(), words.end(), meant);
+    const Help help = is_boolean
+                          ? Help(fmt::format("did you mean '{}'?", meant), {{by->span, meant}})
+                          : suggest(by->text, by->span, words);
     report(Code::model_unknown_name, by->span,
-           fmt::format("'{}' is none of the cases {}", by->text, listed(words)),
-           is_boolean ? Help(fmt::format("did you mean '{}'?", meant), {{by->span, meant}})
-                      : suggest(by->text, by->span, words));
+           fmt::format("{} must be one of {}, not '{}'", option_of(frame, key.text),
+                       listed(words), by->text),
+           help);
+    if (const YamlNode* near = cases.find(help.meant()); near && near->is_scalar())
+      chosen = near->text;
   }
 }
 

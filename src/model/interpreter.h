@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "model/frame.h"
@@ -58,7 +59,7 @@ class Interpreter {
   std::optional<Call> take_apart(Frame& frame, const Entry& step);
   Target find_target(Frame& frame, std::string_view word, SourceSpan where);
   Target find_unchosen(const Block& block, std::string_view word, SourceSpan where);
-  void report_unknown_op(const Frame& frame, const YamlNode::Key& key);
+  Target report_unknown_op(Frame& frame, const YamlNode::Key& key);  // gives what is meant
 
   Value apply(Frame& frame, const Call& call);
   Value apply_op(Frame& frame, const Call& call, std::vector<Value> operands);
@@ -91,6 +92,7 @@ class Interpreter {
   ModelFiles files_;
   std::deque<Declared> declared_;
   std::set<const YamlNode*> used_blocks_;
+  std::set<std::tuple<int, int, int>> unchecked_;  // places of steps that read unknown values
   size_t entered_ = 0;                   // steps and blocks so far
   bool too_large_ = false;               // and reported
   std::vector<const YamlNode*> active_;  // the blocks in progress, to see one that uses itself

@@ -93,8 +93,6 @@ std::optional<int64_t> ModelDims::size_at(const Place& place, std::string_view n
                                           SourceSpan where) {
   if (!place.scope) {
     used_.emplace(name);
-    if (!place.dim && !table_.find(name) && !missing_.emplace(name).second)
-      return std::nullopt;
     return table_.size(name, where);
   }
   for (const std::string& word : words_of(place.dim->size))
@@ -116,11 +114,35 @@ std::optional<int64_t> ModelDims::size_at(const Place& place, std::string_view n
 }
 
 std::optional<int64_t> ModelDims::size(std::string_view name, SourceSpan where, size_t depth) {
-  return size_at(place_of(name, depth), name, where);
+  const Place place = place_of(name, depth);
+  if (place.dim)
+    return size_at(place, name, where);
+  const std::string meant = meant_for(name, where, depth);
+  return meant.empty() ? std::nullopt : size(meant, where, depth);
+}
+
+// Of a name that is no dim here: reports it, once if no dim is near.
+std::string ModelDims::meant_for(std::string_view name, SourceSpan where, size_t depth) {
+  if (missing_.contains(name))
+    return {};
+  std::vector<std::string> known;
+  for (const DimSpec& dim : spec_dims_)
+    known.push_back(dim.name);
+  for (size_t i = 0; i < std::min(depth + 1, scopes_.size()); ++i)
+    for (const DimSpec& dim : scopes_[i].own)
+      known.push_back(dim.name);
+  std::string meant = report_no_dim(name, where, known, diagnostics_);
+  if (meant.empty())
+    missing_.emplace(name);
+  return meant;
 }
 
 DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
   Place place = place_of(name, depth);
+  if (!place.dim) {
+    const std::string meant = meant_for(name, where, depth);
+    return meant.empty() ? DimId{} : find(meant, where, depth);
+  }
   if (place.scope) {
     auto it = place.scope->found.find(name);
     if (it != place.scope->found.end())

@@ -49,6 +49,7 @@ class ModelDims {
   };
 
   Place place_of(std::string_view name, size_t depth);
+  std::string meant_for(std::string_view name, SourceSpan where, size_t depth);
   std::optional<int64_t> size_at(const Place&, std::string_view name, SourceSpan where);
   std::vector<DimSpec> read(const YamlNode* dims);
   int64_t pad_of(const DimSpec&, size_t depth);

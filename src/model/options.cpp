@@ -133,12 +133,16 @@ class Expander {
         std::vector<std::string> known;
         for (const std::string& key : keys_of(*node))
           known.push_back(fmt::format("${}{}", before, key));
+        const Help help = suggest(fmt::format("${}", path), span, known,
+                                  known.empty() ? "" : "there are " + listed(known));
         diagnostics_.add({Code::model_unknown_name,
                           fmt::format("no option '{}' is declared in `with:` here", path),
                           span,
                           {},
-                          suggest(fmt::format("${}", path), span, known)});
-        return nullptr;
+                          help});
+        if (help.edits.empty())
+          return nullptr;
+        next = node->find(std::string_view(help.edits[0].text).substr(before.size() + 1));
       }
       node = next;
     }
@@ -172,13 +176,16 @@ YamlNode merged_options(const YamlNode* defaults, const YamlNode* given, const s
       diagnostics.add(not_yet(key.text, key.span));
       continue;
     }
-    std::vector<std::string> known = keys_of(options);
+    const std::vector<std::string> known = keys_of(options);
+    const Help help = suggest(key.text, key.span, known,
+                              known.empty() ? "it has none" : "its options are " + listed(known));
     diagnostics.add({Code::model_unknown_name,
                      fmt::format("{} has no option '{}'", whose, key.text),
                      key.span,
                      {},
-                     suggest(key.text, key.span, known,
-                             known.empty() ? "" : "its options are " + listed(known))});
+                     help});
+    if (YamlNode* meant = options.find(help.meant()))
+      merge(*meant, value);
   }
   return options;
 }

@@ -68,9 +68,15 @@ std::optional<Interpreter::Call> Interpreter::take_apart(Frame& frame, const Ent
     }
     call.attributes.push_back(&entry);
   }
-  if (!call.head)
-    report_unknown_op(frame, call.attributes.empty() ? result : call.attributes[0]->first);
-  if (!call.head || call.target.kind == Target::Kind::reported) {
+  if (!call.head) {
+    call.target = report_unknown_op(frame, call.attributes.empty() ? result
+                                                                   : call.attributes[0]->first);
+    if (!call.attributes.empty()) {
+      call.head = call.attributes[0];
+      call.attributes.erase(call.attributes.begin());
+    }
+  }
+  if (call.target.kind == Target::Kind::none || call.target.kind == Target::Kind::reported) {
     if (call.head)
       read_operands(frame, call.head->second);
     return std::nullopt;
@@ -107,13 +113,13 @@ Interpreter::Target Interpreter::find_unchosen(const Block& block, std::string_v
   return {};
 }
 
-void Interpreter::report_unknown_op(const Frame& frame, const YamlNode::Key& key) {
+Interpreter::Target Interpreter::report_unknown_op(Frame& frame, const YamlNode::Key& key) {
   std::string word = key.text;
   if (auto it = frame.chosen.find(word); it != frame.chosen.end())
     word = it->second;
   if (comes_later(word)) {
     found_.add(not_yet(word, key.span));
-    return;
+    return {};
   }
   std::vector<std::string> known = library_names();
   known.insert(known.end(), {"repeat", "pass"});
@@ -124,10 +130,11 @@ void Interpreter::report_unknown_op(const Frame& frame, const YamlNode::Key& key
     known.push_back(name);
   for (const auto& [name, target] : frame.chosen)
     known.push_back(name);
-  report(
-      Code::model_unknown_name, key.span,
-      fmt::format("no op, block or library file is called '{}'", word),
-      suggest(word, word == key.text ? key.span : SourceSpan{}, known, "`mtf ops` lists the ops"));
+  const Help help =
+      suggest(word, word == key.text ? key.span : SourceSpan{}, known, "`mtf ops` lists the ops");
+  report(Code::model_unknown_name, key.span,
+         fmt::format("no op, block or library file is called '{}'", word), help);
+  return help.edits.empty() ? Target{} : find_target(frame, help.meant(), key.span);
 }
 
 Value Interpreter::apply(Frame& frame, const Call& call) {
@@ -158,7 +165,13 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   if (call.with)
     report(Code::model_attribute, call.with->span,
            fmt::format("{} is an op and has no options; write its attributes beside it", op.name));
-  std::optional<Attrs> attrs = read_attributes(op, call.attributes, dims_at(frame.depth), found_);
+  builder_.named.clear();
+  const FindDim find = [this, &frame](const std::string& name, SourceSpan where) {
+    const DimId d = dims_.find(name, where, frame.depth);
+    builder_.named.emplace_back(d, where);
+    return d;
+  };
+  std::optional<Attrs> attrs = read_attributes(op, call.attributes, find, found_);
   if (call.target.chosen && op.max_operands >= 0 &&
       operands.size() > static_cast<size_t>(op.max_operands))
     operands.resize(static_cast<size_t>(op.max_operands));
@@ -167,6 +180,9 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   for (const Value& value : operands)
     nodes.push_back(node_of(value, call.head->second.span));
   bool known = std::all_of(nodes.begin(), nodes.end(), [](NodeId id) { return id.index >= 0; });
+  if (!known)
+    unchecked_.emplace(call.head->first.span.file, call.head->first.span.line,
+                       call.head->first.span.column);
   if (!attrs || !known)
     return {};
   if (op.random && options_.training && builder_.step.index < 0)
@@ -236,10 +252,10 @@ Value Interpreter::apply_repeat(Frame& frame, const Call& call) {
              "its attributes are times, from and with");
   }
   Target target = find_target(frame, name.text, name.span);
+  if (target.kind == Target::Kind::none)
+    target = report_unknown_op(frame, {name.text, name.span});
   if (target.kind != Target::Kind::block) {
-    if (target.kind == Target::Kind::none)
-      report_unknown_op(frame, {name.text, name.span});
-    else if (target.kind != Target::Kind::reported)
+    if (target.kind != Target::Kind::none && target.kind != Target::Kind::reported)
       report(Code::model_step, name.span,
              fmt::format("repeat takes a block; '{}' is none", name.text));
     return {};
@@ -331,14 +347,21 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
   rest.remove_prefix(std::min(rest.size(), first.size() + 1));
   auto it = frame.names.find(first);
   if (it == frame.names.end()) {
-    if (!frame.missing.emplace(first).second)
+    if (frame.missing.contains(first))
       return {};
     std::vector<std::string> known;
     for (const auto& [name, entry] : frame.names)
       known.push_back(name);
-    return report(Code::model_unknown_name, node.span,
-                  fmt::format("nothing called '{}' is defined before this step", first),
-                  suggest(first, node.span, known));
+    const Help help = suggest(
+        first, node.span, known,
+        known.empty() ? "no value is defined here yet" : "there are " + listed(known));
+    report(Code::model_unknown_name, node.span,
+           fmt::format("nothing called '{}' is defined before this step", first), help);
+    it = frame.names.find(help.meant());
+    if (it == frame.names.end()) {
+      frame.missing.emplace(first);
+      return {};
+    }
   }
   it->second.read = true;
   const Value& value = it->second.value;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "ops/blocks.h"
 
 namespace mtf {
@@ -21,9 +22,53 @@ std::vector<DimId> dims_without(std::span<const DimId> of, std::span<const DimId
   return rest;
 }
 
-void Builder::error(Code code, const std::string& message) {
-  diagnostics.add(
-      {code, op_ ? fmt::format("{}: {}", op_->name, message) : message, origin.span, {}, {}});
+namespace {
+
+// The dims of the operands, each once.
+std::vector<DimId> dims_of(const Builder& b, std::span<const NodeId> operands) {
+  std::vector<DimId> dims;
+  for (NodeId x : operands)
+    for (DimId d : b.shape(x).dims)
+      if (!contains(dims, d))
+        dims.push_back(d);
+  return dims;
+}
+
+std::vector<std::string> names_of(const Graph& graph, std::span<const DimId> dims) {
+  std::vector<std::string> names;
+  for (DimId d : dims)
+    names.push_back(graph[d].name);
+  return names;
+}
+
+}  // namespace
+
+SourceSpan Builder::place_of(DimId d) const {
+  const auto last =
+      std::find_if(named.rbegin(), named.rend(), [d](const auto& n) { return n.first == d; });
+  return last == named.rend() ? origin.span : last->second;
+}
+
+void Builder::error(Code code, const std::string& message, Help help) {
+  diagnostics.add({code,
+                   op_ ? fmt::format("{}: {}", op_->name, message) : message,
+                   origin.span,
+                   {},
+                   std::move(help)});
+}
+
+void Builder::error_at(DimId d, Code code, const std::string& message, Help help) {
+  const SourceSpan op = std::exchange(origin.span, place_of(d));
+  error(code, message, std::move(help));
+  origin.span = op;
+}
+
+Help Builder::suggest_dim(DimId d, std::span<const NodeId> operands) const {
+  const std::vector<std::string> known = names_of(graph, dims_of(*this, operands));
+  return suggest(graph[d].name, place_of(d), known,
+                 known.empty()          ? "it is one number, without dims"
+                 : operands.size() == 1 ? "its dims are " + listed(known)
+                                        : "their dims are " + listed(known));
 }
 
 bool Builder::require_dims(NodeId x, std::span<const DimId> dims) {
@@ -31,8 +76,9 @@ bool Builder::require_dims(NodeId x, std::span<const DimId> dims) {
   for (DimId d : dims) {
     if (shape(x).has(d))
       continue;
-    error(Code::model_shape,
-          fmt::format("the operand {} has no dim '{}'", graph.show(shape(x)), graph[d].name));
+    error_at(d, Code::model_shape,
+             fmt::format("the operand {} has no dim '{}'", graph.show(shape(x)), graph[d].name),
+             suggest_dim(d, {{x}}));
     all = false;
   }
   return all;
@@ -51,10 +97,22 @@ bool Builder::check_call(const OpDef& op, const std::vector<NodeId>& operands, c
   }
   for (const AttrDef& a : op.attributes)
     if (a.required && !attrs.find(a.name)) {
-      error(Code::model_attribute, fmt::format("the attribute '{}' is missing", a.name));
+      error(Code::model_attribute, fmt::format("the attribute '{}' is missing", a.name),
+            help_for(a, operands));
       fits = false;
     }
   return fits;
+}
+
+// What the attribute is, and the dims that it may name: `to` and `dims` name new ones.
+Help Builder::help_for(const AttrDef& missing, std::span<const NodeId> operands) const {
+  std::string help = fmt::format("`{}:` is {}", missing.name, missing.summary);
+  const bool is_dim = missing.kind == AttrKind::dim || missing.kind == AttrKind::dims;
+  const bool is_new = missing.name == "to" || missing.name == "dims";
+  if (is_dim && !is_new && !operands.empty() && !shape(operands[0]).dims.empty())
+    help += fmt::format("; {} has {}", operands.size() == 1 ? "the operand" : "the first operand",
+                        listed(names_of(graph, shape(operands[0]).dims)));
+  return help;
 }
 
 NodeId Builder::add(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) {
@@ -91,8 +149,8 @@ void Builder::read_parameters_in_compute_type(std::vector<NodeId>& operands) {
 bool Builder::require_distinct(std::span<const DimId> dims) {
   for (size_t i = 0; i < dims.size(); ++i)
     if (contains(dims.first(i), dims[i])) {
-      error(Code::model_attribute,
-            fmt::format("'{}' is named twice; its dims must differ", graph[dims[i]].name));
+      error_at(dims[i], Code::model_attribute,
+               fmt::format("'{}' is named twice; its dims must differ", graph[dims[i]].name));
       return false;
     }
   return true;

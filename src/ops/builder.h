@@ -68,8 +68,15 @@ class Builder {
   // x with `absent` at the padded indices of these of its dims; x itself if it holds that already.
   NodeId mask(NodeId x, std::span<const DimId> dims, double absent);
 
+  // Where the spec names dims in the attributes of the op that is being made.
+  std::vector<std::pair<DimId, SourceSpan>> named;
+
   // Reports a mistake at the current origin, once; `message` follows the name of the op.
-  void error(Code code, const std::string& message);
+  void error(Code code, const std::string& message, Help help = {});
+  // The same where the attributes name this dim (last), if they do.
+  void error_at(DimId, Code code, const std::string& message, Help help = {});
+  // What dim is meant by a name that stands at a dim of the attributes: one of these, of operands.
+  Help suggest_dim(DimId, std::span<const NodeId> operands) const;
   // Reports each dim that x lacks; true if it has them all.
   bool require_dims(NodeId x, std::span<const DimId> dims);
   // Reports a dim that stands twice; true if none does.
@@ -81,6 +88,8 @@ class Builder {
   const OpDef* op_ = nullptr;  // what the spec wrote, for messages
 
   bool check_call(const OpDef& op, const std::vector<NodeId>& operands, const Attrs& attrs);
+  Help help_for(const AttrDef& missing, std::span<const NodeId> operands) const;
+  SourceSpan place_of(DimId) const;
   bool check_shape(const Shape& shape);
   NodeId add_node(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);
   NodeId add_composite(const OpDef& op, std::vector<NodeId> operands, Attrs attrs);

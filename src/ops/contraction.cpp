@@ -70,12 +70,13 @@ bool check_result(Builder& b, std::span<const NodeId> operands, const Dims& to) 
     bool found = std::any_of(operands.begin(), operands.end(),
                              [&](NodeId x) { return b.shape(x).has(to[i]); });
     if (!found)
-      b.error(Code::model_shape,
-              fmt::format("no operand has the dim '{}' of the result", b.graph[to[i]].name));
+      b.error_at(to[i], Code::model_shape,
+                 fmt::format("no operand has the dim '{}' of the result", b.graph[to[i]].name),
+                 b.suggest_dim(to[i], operands));
     bool twice = std::count(to.begin(), to.end(), to[i]) > 1;
     if (twice)
-      b.error(Code::model_shape,
-              fmt::format("'{}' stands twice in the result", b.graph[to[i]].name));
+      b.error_at(to[i], Code::model_shape,
+                 fmt::format("'{}' stands twice in the result", b.graph[to[i]].name));
     good = good && found && !twice;
   }
   for (NodeId x : operands)

@@ -14,7 +14,7 @@ using Operands = std::span<const NodeId>;
 bool require_even(Builder& b, DimId d) {
   if (b.graph[d].true_size() % 2 == 0)
     return true;
-  b.error(Code::model_shape, fmt::format("{} is odd; positions need pairs", b.graph[d].show()));
+  b.error_at(d, Code::model_shape, fmt::format("{} is odd; positions need pairs", b.graph[d].show()));
   return false;
 }
 

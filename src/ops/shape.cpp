@@ -28,7 +28,7 @@ Type replaced(Builder& b, NodeId x, DimId from, DimId to) {
 bool require_absent(Builder& b, NodeId x, DimId d) {
   if (!b.shape(x).has(d))
     return true;
-  b.error(Code::model_shape, fmt::format("the operand {} already has the new dim '{}'",
+  b.error_at(d, Code::model_shape, fmt::format("the operand {} already has the new dim '{}'",
                                          b.graph.show(b.shape(x)), b.graph[d].name));
   return false;
 }

@@ -61,7 +61,8 @@ void check_data(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) 
     served.push_back(value.name);
     if (contains(inputs, value.name))
       continue;
-    served.push_back(nearest(value.name, inputs));  // a misspelt input is not missing too
+    for (std::string& near : nearest(value.name, inputs))  // a misspelt input is not missing too
+      served.push_back(std::move(near));
     diagnostics.add({Code::data_mismatch,
                      fmt::format("the model has no input '{}'", value.name),
                      value.span,

@@ -294,18 +294,25 @@ const DimSpec* DimTable::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : &found->second.dim;
 }
 
+std::string report_no_dim(std::string_view name, SourceSpan where,
+                          std::span<const std::string> known, Diagnostics& diagnostics) {
+  const Help help = suggest(name, where, known,
+                            known.empty() ? "give it a size in `dims:`"
+                                          : "give it a size in `dims:`; there are " + listed(known));
+  diagnostics.add(
+      {Code::dims_expression, fmt::format("there is no dim '{}'", name), where, {}, help});
+  return help.meant();
+}
+
 std::optional<int64_t> DimTable::size(std::string_view name, SourceSpan where) {
   auto found = entries_.find(name);
   if (found == entries_.end()) {
     std::vector<std::string> known;
     for (const auto& [n, entry] : entries_)
       known.push_back(n);
-    diagnostics_.add({Code::dims_expression,
-                      fmt::format("there is no dim '{}'", name),
-                      where,
-                      {},
-                      suggest(name, where, known)});
-    return std::nullopt;
+    found = entries_.find(report_no_dim(name, where, known, diagnostics_));
+    if (found == entries_.end())
+      return std::nullopt;
   }
   Entry& entry = found->second;
   if (entry.state == State::done)

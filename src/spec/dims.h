@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ struct DimNames {
 std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span, const DimNames&,
                                 Diagnostics&);
 
+// Reports a name that is none of the known dims; gives the one that is meant, or "".
+std::string report_no_dim(std::string_view name, SourceSpan where,
+                          std::span<const std::string> known, Diagnostics&);
+
 class DimTable {
  public:
   using Options = decltype(DimNames::option);
@@ -41,7 +46,7 @@ class DimTable {
   void add(const DimSpec& dim, Options options = {});
   const DimSpec* find(std::string_view name) const;
 
-  // The size of a dim, computed at its first use. Unknown names and cycles are reported, each once.
+  // The size of a dim, computed at its first use. Unknown names and cycles are reported.
   std::optional<int64_t> size(std::string_view name, SourceSpan where);
 
   // An expression over the dims of this table.

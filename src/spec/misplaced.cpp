@@ -172,11 +172,12 @@ MeantKey meant_key(const YamlNode::Key& key, std::string_view title,
   const std::vector<std::string> keys = all_keys();
   if (std::find(keys.begin(), keys.end(), plain) != keys.end())
     return {"", belongs(plain, document)};
-  if (std::string near = nearest(key.text, known); !near.empty())
-    return {near, suggest(key.text, key.span, known)};
+  if (const std::vector<std::string> near = nearest(key.text, known); !near.empty())
+    return {near[0], suggest(key.text, key.span, known)};
   // Short words are near to anything.
-  if (const std::string near = plain.size() < 6 ? "" : nearest(plain, keys); !near.empty())
-    return {"", fmt::format("did you mean '{}'? {}", near, belongs(near, document))};
+  if (plain.size() >= 6)
+    if (const std::vector<std::string> near = nearest(plain, keys); !near.empty())
+      return {"", fmt::format("did you mean '{}'? {}", near[0], belongs(near[0], document))};
   return {"", "its keys are " + listed(known)};
 }
 
