@@ -75,6 +75,16 @@ class Walk {
 
 }  // namespace
 
+std::string softened(const LayoutRule& rule, AxisId soft, const Mesh& mesh) {
+  std::string axes;
+  for (const LayoutRule::Use& use : rule.axes) {
+    const std::string& name = mesh.axes[static_cast<size_t>(use.axis.index)].name;
+    axes += axes.empty() ? "" : ", ";
+    axes += use.soft || use.axis == soft ? "\"" + name + "?\"" : name;
+  }
+  return rule.dim + ": " + (rule.axes.size() == 1 ? axes : "[" + axes + "]");
+}
+
 const std::vector<LayoutRule>& LayoutRules::for_tensor(std::string_view path) const {
   for (size_t i = tensors.size(); i-- > 0;)
     if (path_matches(tensors[i].first, path))

@@ -22,6 +22,10 @@ struct LayoutRule {
   SourceSpan span;        // of the dim's name
 };
 
+// The rule as a spec writes it, with one of its axes made soft: `batch: [data, "model?"]`. Quoted,
+// for `?` before a bracket ends a word.
+std::string softened(const LayoutRule&, AxisId soft, const Mesh&);
+
 struct LayoutRules {
   std::vector<LayoutRule> rules;
   std::vector<std::pair<std::string, std::vector<LayoutRule>>> tensors;  // path pattern -> rules

@@ -54,6 +54,15 @@ std::string Mesh::to_string() const {
   return out.empty() ? "one rank" : out;
 }
 
+std::string Mesh::show(const AxisList& list) const {
+  std::string out;
+  for (AxisId a : list) {
+    const Axis& axis = axes[static_cast<size_t>(a.index)];
+    out += (out.empty() ? "" : " * ") + axis.name + "=" + std::to_string(axis.size);
+  }
+  return out;
+}
+
 bool Shape::has(DimId d) const {
   return find(d) >= 0;
 }

@@ -46,7 +46,8 @@ struct Mesh {
   std::vector<int> coordinates(int rank) const;
   // Position of `rank` along a list of axes, the first being the most significant.
   int position(int rank, const AxisList& major_to_minor) const;
-  std::string to_string() const;  // "data=2, model=2"
+  std::string to_string() const;                 // "data=2, model=2"
+  std::string show(const AxisList& list) const;  // "data=2 * model=2"
 };
 
 struct Shape {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/text.h"
+#include "plan/lower.h"
+#include "plan/style.h"
 
 namespace mtf {
 namespace {
@@ -14,6 +17,36 @@ SourceSpan span_of(const LayoutRule& rule, AxisId axis) {
     if (use.axis == axis)
       return use.span;
   return rule.span;
+}
+
+// The most microbatches, fewer than now, whose size a number divides; 0: there are none.
+int64_t fewer_parts(const Dim& dim, int64_t divisor) {
+  const int64_t whole = dim.size * dim.parts;
+  for (int64_t parts = dim.parts - 1; parts > 0; --parts)
+    if (whole % parts == 0 && whole / parts % divisor == 0)
+      return parts;
+  return 0;
+}
+
+// What a sum gives: a step, or in the backward of one the gradient that the sum ends in.
+std::string made_by(const Graph& graph, NodeId sum) {
+  const Node& node = graph[sum];
+  if (node.phase != Phase::backward)
+    return node.origin.scope;
+  std::set<NodeId> made_of = {sum};
+  for (int32_t i = sum.index; i < static_cast<int32_t>(graph.nodes.size()); ++i) {
+    const Node& next = graph.nodes[static_cast<size_t>(i)];
+    if (next.origin.scope != node.origin.scope)
+      break;
+    const bool reads = std::any_of(next.inputs.begin(), next.inputs.end(),
+                                   [&](NodeId in) { return made_of.contains(in); });
+    if (!reads && i > sum.index)
+      continue;
+    made_of.insert({i});
+    if (next.gradient_of.index >= 0)
+      return fmt::format("the gradient of {}", graph[next.gradient_of].origin.scope);
+  }
+  return fmt::format("the backward of {}", node.origin.scope);
 }
 
 // What the others do that have the same mistake.
@@ -69,23 +102,33 @@ void LayoutFindings::gathered(const std::string& tensor, const Origin& origin, i
   });
 }
 
-void LayoutFindings::inexact(const Graph& graph, const std::vector<DimId>& summed,
-                             const Origin& origin) {
+void LayoutFindings::inexact(const Graph& graph, NodeId sum, DimId summed, const AxisList& axes) {
   if (numerics_.fast)
     return;
-  const SourceSpan& at = origin.span;
-  once(fmt::format("sum {}:{}:{}", at.file, at.line, at.column), origin.scope, [&]() -> Diagnostic {
-    std::string dims;
-    for (DimId d : summed)
-      dims += fmt::format("{}{}={}", dims.empty() ? "" : ", ", graph[d].name, graph[d].size);
-    return {Code::layout_inexact,
-            fmt::format("the sum over {} in {} is split where its blocks do not allow it: "
-                        "results will differ in rounding from other layouts",
-                        dims, origin.scope),
-            at,
-            {},
-            "raise `numerics.blocks` for these dims, or write `exact: fast`",
-            numerics_.exact_required ? Severity::error : Severity::warning};
+  const Origin& at = graph[sum].origin;
+  const RuleUse by = rule_for(rules_, at.scope, graph[summed], axes[0]);
+  once(fmt::format("sum {} {}", fmt::ptr(by.use), graph[summed].name), made_by(graph, sum), [&] {
+    const Dim& dim = graph[summed];
+    const DimId blocks = block_image(graph[sum], summed);
+    const int64_t ways = mesh_.size(axes), count = blocks.index < 0 ? 1 : graph[blocks].size;
+    const std::string fast = "`numerics: {exact: fast}` to let them differ";
+    Diagnostic d{Code::layout_inexact,
+                 fmt::format("{} splits {} by {}, but its sum in {} is made in {} block{}: the last "
+                             "bits of results will differ from other layouts",
+                             mesh_.show(axes), dim.show(), ways, made_by(graph, sum), count,
+                             count == 1 ? "" : "s"),
+                 by.use ? by.use->span : at.span,
+                 {},
+                 std::has_single_bit(static_cast<uint64_t>(ways))
+                     ? fmt::format("write `numerics: {{blocks: {{{}: {}}}}}`, or {}", dim.rule, ways,
+                                   fast)
+                     : fmt::format("{} is no power of two, and other counts of blocks have no fixed "
+                                   "order; change the mesh, or write {}",
+                                   ways, fast),
+                 numerics_.exact_required ? Severity::error : Severity::warning};
+    if (by.use)
+      d.notes = {{at.span, fmt::format("{} is made here", at.scope)}};
+    return d;
   });
 }
 
@@ -115,41 +158,42 @@ Diagnostic LayoutFindings::reused(const Graph& graph, const Node& node,
       c.rule->span,
       {{span_of(*c.other, c.axis), fmt::format("'{}' is split over '{}' here", other.name, axis)},
        {node.origin.span, fmt::format("{} is made here", scope)}},
-      fmt::format("drop one rule, or make this one soft: `{}: {}?`", dim.rule, axis)};
+      fmt::format("drop one rule, or make this one soft: `{}`", softened(*c.rule, c.axis, mesh_))};
 }
 
 Diagnostic LayoutFindings::indivisible(const Graph& graph, const Node& node,
                                        const std::vector<DimId>& dims,
                                        const WalkConflict& c) const {
   const Dim& dim = graph[dims[c.dim]];
-  int64_t ways = 1;
-  std::string axes;
+  AxisList axes;
   for (const LayoutRule::Use& use : c.rule->axes)
-    if (!use.soft) {
-      ways *= mesh_.size(use.axis);
-      const Axis& axis = mesh_.axes[static_cast<size_t>(use.axis.index)];
-      axes += fmt::format("{}{}={}", axes.empty() ? "" : " * ", axis.name, axis.size);
-    }
-  const int64_t below = dim.size / ways * ways;
+    if (!use.soft)
+      axes.push_back(use.axis);
+  const int64_t ways = mesh_.size(axes), below = dim.size / ways * ways;
+  const std::string soft = softened(*c.rule, c.axis, mesh_);
+  const std::string what = dim.parts == 1
+                               ? fmt::format("'{}'={}", dim.name, dim.show_size())
+                               : fmt::format("'{}'={} in {} microbatches of {}", dim.name,
+                                             dim.size * dim.parts, dim.parts, dim.size);
   const std::string sizes =
       below > 0 ? fmt::format("{} or {}", below * dim.parts, (below + ways) * dim.parts)
                 : std::to_string(ways * dim.parts);
-  const std::string part = dim.parts > 1 ? fmt::format(" (a part of {} in {} microbatches)",
-                                                       dim.size * dim.parts, dim.parts)
-                                         : "";
-  const std::string pad = dim.parts > 1
-                              ? ""
-                              : fmt::format("pad the dim: `{}: {{size: {}, pad: {}}}`; or ",
-                                            dim.name, dim.true_size(), ways);
-  return {
-      Code::layout_indivisible,
-      fmt::format("'{}'={}{} is not divisible by {}; axis sizes that would do: {}", dim.name,
-                  dim.show_size(), part, axes, divisors(dim.size, ways)),
-      c.rule->span,
-      {{node.origin.span,
-        fmt::format("{} {} has this dim", node.origin.scope, graph.show({dims}))}},
-      fmt::format("{}change the mesh, make '{}' {}, or make the rule soft: `{}: {}?`", pad,
-                  dim.name, sizes, dim.rule, mesh_.axes[static_cast<size_t>(c.axis.index)].name)};
+  std::string help = fmt::format("give the mesh such an axis, or make the rule soft: `{}`; ", soft);
+  if (dim.parts == 1)
+    help += fmt::format("or pad the dim: `{}: {{size: {}, pad: {}}}`, or make it {}", dim.name,
+                        dim.true_size(), ways, sizes);
+  else if (const int64_t fewer = fewer_parts(dim, ways); fewer > 0)
+    help += fmt::format("or take {} microbatch{}, or make '{}' {}", fewer, fewer == 1 ? "" : "es",
+                        dim.name, sizes);
+  else
+    help += fmt::format("or make '{}' {}", dim.name, sizes);
+  return {Code::layout_indivisible,
+          fmt::format("{} is not divisible by {}; axis sizes that would do: {}", what,
+                      mesh_.show(axes), divisors(dim.size, ways)),
+          c.rule->span,
+          {{node.origin.span,
+            fmt::format("{} {} has this dim", node.origin.scope, graph.show({dims}))}},
+          std::move(help)};
 }
 
 }  // namespace mtf

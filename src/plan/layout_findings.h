@@ -24,9 +24,8 @@ class LayoutFindings {
                  const std::vector<WalkConflict>&, bool is_op);
   // A conversion that makes this many bytes of a tensor on every device, if that is over the limit.
   void gathered(const std::string& tensor, const Origin&, int64_t bytes);
-  // A sum over these dims whose order depends on the layout. A step may be summed forward and
-  // backward: it is said once.
-  void inexact(const Graph&, const std::vector<DimId>& dims, const Origin&);
+  // A sum whose order depends on the layout, because these axes split this dim of it.
+  void inexact(const Graph&, NodeId sum, DimId summed, const AxisList& axes);
 
   void report(Diagnostics&) const;
 

@@ -207,7 +207,7 @@ class Partitioner {
     std::vector<ValueId> operands;
     for (NodeId in : node.inputs)
       operands.push_back(operand(in, node, layout));
-    home(id) = emit(node, layout, operands);
+    home(id) = emit(id, layout, operands);
     if (names_.readers(id) == 1 && !names_.is_output(id))
       return;  // goes straight to the layout of its one reader
     home(id).value =
@@ -215,7 +215,8 @@ class Partitioner {
     home(id).inexact = false;
   }
 
-  Home emit(const Node& node, const OpLayout& layout, std::vector<ValueId> operands) {
+  Home emit(NodeId id, const OpLayout& layout, std::vector<ValueId> operands) {
+    const Node& node = graph_[id];
     Home made;
     made.reduction = node.op->reduction;
     Layout result;
@@ -226,7 +227,7 @@ class Partitioner {
       result.partial = layout_of(home(names_.of(node.inputs[0]).base).value).partial;
       made.inexact = true;
     }
-    add_partial(node, layout, result, made);
+    add_partial(id, layout, result, made);
     made.value = add_value(node, node.origin.scope, result, Storage::temporary);
 
     Instruction& instruction = program_.code.emplace_back();
@@ -252,7 +253,8 @@ class Partitioner {
 
   // Axes of reduced dims, innermost dim first and minor to major within a dim, unless kept as
   // blocks.
-  void add_partial(const Node& node, const OpLayout& layout, Layout& result, Home& made) {
+  void add_partial(NodeId id, const OpLayout& layout, Layout& result, Home& made) {
+    const Node& node = graph_[id];
     if (!node.op->role)
       return;
     bool exact = true;
@@ -273,9 +275,13 @@ class Partitioner {
         continue;
       result.partial.insert(result.partial.end(), axes.rbegin(), axes.rend());
       exact = exact && node.op->order_free;
+      if (!node.op->order_free && is_sum(node))
+        findings_.inexact(graph_, id, d, axes);
     }
-    if (is_sum(node))
-      count_sum(node, exact);
+    if (is_sum(node)) {
+      ++program_.sums;
+      program_.exact_sums += exact;
+    }
     made.inexact = made.inexact || !exact;
   }
 
@@ -285,13 +291,6 @@ class Partitioner {
     const std::vector<DimId> dims = summed_dims(node);
     return std::any_of(dims.begin(), dims.end(),
                        [&](DimId d) { return role_of(node, d) == Role::reduced; });
-  }
-
-  void count_sum(const Node& node, bool exact) {
-    ++program_.sums;
-    program_.exact_sums += exact;
-    if (!exact)
-      findings_.inexact(graph_, summed_dims(node), node.origin);
   }
 
   void count_flops(const Node& node, const OpLayout& layout, Instruction& instruction) const {
@@ -340,7 +339,7 @@ class Partitioner {
     for (NodeId in : node.inputs)
       operands.push_back(operand(in, node, layout));
     const Phase own = node.phase;
-    const ValueId v = emit(node, layout, operands).value;
+    const ValueId v = emit(id, layout, operands).value;
     program_.code.back().phase = own == Phase::update ? own : phase;
     return generated_[{id, Key{wanted.split, phase}}] = v;
   }
