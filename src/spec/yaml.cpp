@@ -26,8 +26,15 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlNode root;
 
-  // The list or map that was being read when parsing ended; null at the top.
-  const YamlNode* innermost() const { return frames_.empty() ? nullptr : &frames_.back().node; }
+  // Where brackets stand that were open when parsing ended, the innermost last.
+  std::vector<size_t> open_brackets() const {
+    std::vector<size_t> open;
+    for (const Frame& frame : frames_)
+      if (const std::string_view rest = places_.rest(frame.at);
+          rest.starts_with('[') || rest.starts_with('{'))
+        open.push_back(frame.at);
+    return open;
+  }
 
   bool reads_environment() const { return reads_environment_; }
 
@@ -85,6 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
 
  private:
   struct Frame {  // a list or map that is still open
+    size_t at = 0;  // byte of its bracket, or of its first item
     YamlNode node;
     YamlNode::Key key;  // of a map: the key whose value comes next
     bool key_read = false;
@@ -155,6 +163,7 @@ class TreeBuilder : public YAML::EventHandler {
       refuse(Code::yaml_unsupported, offset(mark),
              "a list or map cannot be a key; is its closing bracket missing?");
     Frame frame;
+    frame.at = offset(mark);
     frame.node.kind = kind;
     frame.node.span = places_.span(offset(mark), 1);
     frames_.push_back(std::move(frame));
@@ -289,9 +298,11 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
   } catch (const YAML::Exception& e) {
     size_t at = e.mark.is_null() ? 0 : static_cast<size_t>(e.mark.pos);
     Diagnostic d = explain_syntax(places, at, e.msg);
-    const bool in_brackets = e.msg.find("flow") != std::string::npos;
-    if (in_brackets && d.code == Code::yaml_syntax && tree.innermost() != nullptr)
-      d.notes.emplace_back(tree.innermost()->span, "the bracket that is open was opened here");
+    const std::vector<size_t> open = tree.open_brackets();
+    if (e.msg.find("flow") != std::string::npos && d.help.text.empty() && !open.empty()) {
+      d.notes.emplace_back(places.span(open.back(), 1), "the bracket that is open was opened here");
+      d.help = help_to_close(places, at, open);
+    }
     diagnostics.add(std::move(d));
     return {};
   }

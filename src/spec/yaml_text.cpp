@@ -109,6 +109,23 @@ std::optional<Diagnostic> find_question_mark(const Places& places, size_t at) {
                     Help(fmt::format("write `{}`", quoted), {{where, quoted}})};
 }
 
+// The last byte that is neither blank nor in a comment; 0 if there is none, or where quotes make
+// that hard to tell.
+size_t last_word_before(std::string_view text) {
+  for (size_t end = text.size(); end > 0;) {
+    const auto [begin, ignored] = line_around(text, end - 1);
+    std::string_view line = text.substr(begin, end - begin);
+    const size_t comment = line.starts_with('#') ? 0 : line.find(" #");
+    if (comment != std::string_view::npos && line.find_first_of("\"'") != std::string_view::npos)
+      return 0;
+    line = line.substr(0, comment);
+    if (const size_t last = line.find_last_not_of(" \t\r\n"); last != std::string_view::npos)
+      return static_cast<unsigned char>(line[last]) < 0x80 ? begin + last : 0;
+    end = begin;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Places::Places(int file, std::string_view text, size_t base)
@@ -199,6 +216,30 @@ Diagnostic explain_syntax(const Places& places, size_t at, const std::string& sa
   if (auto found = find_question_mark(places, at))
     return *found;
   return {Code::yaml_syntax, syntax_message(said), places.span(at, 1), {}, {}};
+}
+
+Help help_to_close(const Places& places, size_t at, const std::vector<size_t>& open) {
+  const std::string_view text = places.text();
+  auto closing = [&](size_t bracket) { return text[bracket] == '[' ? ']' : '}'; };
+  const char here = at < text.size() ? text[at] : '\0', closer = closing(open.back());
+  if (here == ']' || here == '}') {
+    const bool closes_outer = std::any_of(open.begin(), open.end(),
+                                          [&](size_t bracket) { return closing(bracket) == here; });
+    return closes_outer ? Help(fmt::format("put `{}` before it", closer),
+                               {{places.span(at, 1), fmt::format("{}{}", closer, here)}})
+                        : Help(fmt::format("write `{}`", closer),
+                               {{places.span(at, 1), std::string(1, closer)}});
+  }
+  const auto [opened, line_end] = line_around(text, open.back());
+  const size_t end = last_word_before(text.substr(0, line_around(text, at).first));
+  if (end < open.back())
+    return {};
+  std::string closers;
+  for (size_t i = open.size(); i-- > 0 && open[i] >= opened;)
+    closers += closing(open[i]);
+  const SourceSpan last = places.span(end, 1);
+  return {fmt::format("put `{}` at the end of line {}", closers, last.line),
+          {{last, text[end] + closers}}};
 }
 
 Diagnostic explain_no_map(const Places& places, SourceSpan scalar) {

@@ -41,6 +41,10 @@ bool check_bytes(const Places&, Diagnostics&);
 // `said` is what yaml-cpp says of byte `at`.
 Diagnostic explain_syntax(const Places&, size_t at, const std::string& said);
 
+// How to close the brackets that are open, the innermost last, where byte `at` cannot stand; empty
+// if that is not plain.
+Help help_to_close(const Places&, size_t at, const std::vector<size_t>& open);
+
 // For a document that is one scalar: `mtf:1` is no map.
 Diagnostic explain_no_map(const Places&, SourceSpan scalar);
 
