@@ -67,7 +67,8 @@ void declare_commands(CLI::App& app, Options& o, std::vector<std::string>& sets)
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
 
-  auto* validate = app.add_subcommand("validate", "check specs: every mistake, at its place");
+  auto* validate =
+      app.add_subcommand("validate", "check specs: every mistake, at its place; opens no data");
   common(*validate, o, sets, true);
   validate->add_flag("--deny-warnings", o.deny_warnings, "warnings are errors");
   validate->add_option("--format", o.format, "text, json, jsonl, github, sarif or junit")

@@ -66,7 +66,8 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
   const bool whole = block.body == &file.root;
   const KeyTable& table = key_table(whole && !block.is_layer() ? "model" : "model.blocks.BLOCK");
   std::vector<std::string> unknown;
-  for (const auto& [key, value] : block.body->entries) {
+  for (const YamlNode::Entry& entry : block.body->entries) {
+    const auto& [key, value] = entry;
     const KeyRow* row = table.find(key.text);
     if (!row && whole && key.text == "blocks")  // of a library file that is a layer
       row = key_table("model").find(key.text);
@@ -74,7 +75,7 @@ void ModelFiles::check_block(ModelFile& file, const Block& block) {
       unknown.push_back(key.text);
       error(file, Code::spec_unknown_key, key.span,
             fmt::format("unknown key '{}' in {}", key.text, block.name),
-            meant_key(key, table.title, table.names(), {}).help);
+            meant_key(entry, table.title, table.names(), {}).help);
     } else if (!value.is_null() && !fits(value, row->form)) {
       error(file, Code::spec_type, value.span,
             fmt::format("'{}' of {} is {}", key.text, block.name, name_of(row->form)));

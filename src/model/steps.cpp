@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "model/foreign_ops.h"
 #include "model/interpreter.h"
 #include "model/library.h"
 #include "spec/later.h"
@@ -69,8 +70,8 @@ std::optional<Interpreter::Call> Interpreter::take_apart(Frame& frame, const Ent
     call.attributes.push_back(&entry);
   }
   if (!call.head) {
-    call.target = report_unknown_op(frame, call.attributes.empty() ? result
-                                                                   : call.attributes[0]->first);
+    call.target =
+        report_unknown_op(frame, call.attributes.empty() ? result : call.attributes[0]->first);
     if (!call.attributes.empty()) {
       call.head = call.attributes[0];
       call.attributes.erase(call.attributes.begin());
@@ -130,8 +131,10 @@ Interpreter::Target Interpreter::report_unknown_op(Frame& frame, const YamlNode:
     known.push_back(name);
   for (const auto& [name, target] : frame.chosen)
     known.push_back(name);
-  const Help help =
-      suggest(word, word == key.text ? key.span : SourceSpan{}, known, "`mtf ops` lists the ops");
+  const SourceSpan where = word == key.text ? key.span : SourceSpan{};
+  Help help = suggest(word, where, known, "`mtf ops` lists the ops, `mtf show` the library");
+  if (const std::string meant(op_meant_by(word)); !meant.empty() && word == key.text)
+    help = {fmt::format("it is called '{}' here", meant), {{where, meant}}};
   report(Code::model_unknown_name, key.span,
          fmt::format("no op, block or library file is called '{}'", word), help);
   return help.edits.empty() ? Target{} : find_target(frame, help.meant(), key.span);
@@ -140,9 +143,15 @@ Interpreter::Target Interpreter::report_unknown_op(Frame& frame, const YamlNode:
 Value Interpreter::apply(Frame& frame, const Call& call) {
   if (call.target.kind == Target::Kind::repeat)
     return apply_repeat(frame, call);
+  const size_t before = found_.all().size();
   std::vector<Value> operands = read_operands(frame, call.head->second);
-  if (call.target.kind == Target::Kind::op)
+  if (call.target.kind == Target::Kind::op) {
+    if (found_.all().size() == before &&
+        std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.unknown(); }))
+      unchecked_.emplace(call.head->first.span.file, call.head->first.span.line,
+                         call.head->first.span.column);
     return apply_op(frame, call, std::move(operands));
+  }
   if (call.target.kind == Target::Kind::pass) {
     if (operands.empty())
       return report(Code::model_step, call.head->first.span, "pass takes at least one operand");
@@ -180,9 +189,6 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   for (const Value& value : operands)
     nodes.push_back(node_of(value, call.head->second.span));
   bool known = std::all_of(nodes.begin(), nodes.end(), [](NodeId id) { return id.index >= 0; });
-  if (!known)
-    unchecked_.emplace(call.head->first.span.file, call.head->first.span.line,
-                       call.head->first.span.column);
   if (!attrs || !known)
     return {};
   if (op.random && options_.training && builder_.step.index < 0)
@@ -352,9 +358,9 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
     std::vector<std::string> known;
     for (const auto& [name, entry] : frame.names)
       known.push_back(name);
-    const Help help = suggest(
-        first, node.span, known,
-        known.empty() ? "no value is defined here yet" : "there are " + listed(known));
+    const Help help =
+        suggest(first, node.span, known,
+                known.empty() ? "no value is defined here yet" : "there are " + listed(known));
     report(Code::model_unknown_name, node.span,
            fmt::format("nothing called '{}' is defined before this step", first), help);
     it = frame.names.find(help.meant());

@@ -99,13 +99,14 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
   const int64_t over = needed - allowed;
   if (over <= 0)
     return;
-  std::vector<Part> parts = {resident(plan, Storage::parameter, "parameters"),
-                             resident(plan, Storage::gradient, "gradients"),
-                             resident(plan, Storage::state, "optimizer state"),
-                             resident(plan, Storage::cache, "key/value cache"),
-                             activations(plan),
-                             {"inputs and outputs", plan.io_bytes, "make the batch smaller"},
-                             {"workspace", plan.scratch_bytes, ""}};
+  std::vector<Part> parts = {
+      resident(plan, Storage::parameter, "parameters"),
+      resident(plan, Storage::gradient, "gradients"),
+      resident(plan, Storage::state, "optimizer state"),
+      resident(plan, Storage::cache, "key/value cache"),
+      activations(plan),
+      {"inputs and outputs", plan.io_bytes, "split the batch over an axis, or make it smaller"},
+      {"workspace", plan.scratch_bytes, ""}};
   std::erase_if(parts, [](const Part& p) { return p.bytes == 0; });
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return a.bytes > b.bytes; });

@@ -112,20 +112,20 @@ void LayoutFindings::inexact(const Graph& graph, NodeId sum, DimId summed, const
     const DimId blocks = block_image(graph[sum], summed);
     const int64_t ways = mesh_.size(axes), count = blocks.index < 0 ? 1 : graph[blocks].size;
     const std::string fast = "`numerics: {exact: fast}` to let them differ";
-    Diagnostic d{Code::layout_inexact,
-                 fmt::format("{} splits {} by {}, but its sum in {} is made in {} block{}: the last "
-                             "bits of results will differ from other layouts",
-                             mesh_.show(axes), dim.show(), ways, made_by(graph, sum), count,
-                             count == 1 ? "" : "s"),
-                 by.use ? by.use->span : at.span,
-                 {},
-                 std::has_single_bit(static_cast<uint64_t>(ways))
-                     ? fmt::format("write `numerics: {{blocks: {{{}: {}}}}}`, or {}", dim.rule, ways,
-                                   fast)
-                     : fmt::format("{} is no power of two, and other counts of blocks have no fixed "
-                                   "order; change the mesh, or write {}",
-                                   ways, fast),
-                 numerics_.exact_required ? Severity::error : Severity::warning};
+    Diagnostic d{
+        Code::layout_inexact,
+        fmt::format("{} splits {} by {}, but its sum in {} is made in {} block{}: the last "
+                    "bits of results will differ from other layouts",
+                    mesh_.show(axes), dim.show(), ways, made_by(graph, sum), count,
+                    count == 1 ? "" : "s"),
+        by.use ? by.use->span : at.span,
+        {},
+        std::has_single_bit(static_cast<uint64_t>(ways))
+            ? fmt::format("write `numerics: {{blocks: {{{}: {}}}}}`, or {}", dim.rule, ways, fast)
+            : fmt::format("{} is no power of two, and other counts of blocks have no fixed "
+                          "order; change the mesh, or write {}",
+                          ways, fast),
+        numerics_.exact_required ? Severity::error : Severity::warning};
     if (by.use)
       d.notes = {{at.span, fmt::format("{} is made here", at.scope)}};
     return d;
@@ -179,7 +179,7 @@ Diagnostic LayoutFindings::indivisible(const Graph& graph, const Node& node,
       below > 0 ? fmt::format("{} or {}", below * dim.parts, (below + ways) * dim.parts)
                 : std::to_string(ways * dim.parts);
   std::string help = fmt::format("give the mesh such an axis, or make the rule soft: `{}`; ", soft);
-  if (dim.parts == 1)
+  if (dim.parts == 1 && below > 0)  // else most of it would be padding
     help += fmt::format("or pad the dim: `{}: {{size: {}, pad: {}}}`, or make it {}", dim.name,
                         dim.true_size(), ways, sizes);
   else if (const int64_t fewer = fewer_parts(dim, ways); fewer > 0)

@@ -275,9 +275,16 @@ void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostic
                                 k.where.line == d.where.line && k.where.column == d.where.column;
                        });
   };
-  for (const Diagnostic& d : found.all())
-    if (d.severity == Severity::error && !is_known(d))
-      diagnostics.add(d);
+  for (Diagnostic d : found.all()) {
+    if (d.severity != Severity::error || is_known(d))
+      continue;
+    for (const char* own : {"infer.mesh", "infer.layout", "infer.dims"})
+      if (spec.has(own))
+        d.notes.emplace_back(spec.span(own), fmt::format("`mtf infer` takes this {}, not that of "
+                                                         "training",
+                                                         own + 6));
+    diagnostics.add(std::move(d));
+  }
 }
 
 }  // namespace mtf

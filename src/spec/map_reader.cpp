@@ -85,9 +85,9 @@ void MapReader::later(std::string_view key) {
 }
 
 void MapReader::finish() {
-  for (const auto& [key, value] : map_.entries)
-    if (!contains(known_, key.text))
-      report_unknown(key);
+  for (const Entry& entry : map_.entries)
+    if (!contains(known_, entry.first.text))
+      report_unknown(entry);
   for (const std::string& key : required_)
     if (take(key) == nullptr)
       report_missing("'" + key + "'");
@@ -105,8 +105,9 @@ void MapReader::report_word(const Entry& entry, const std::vector<std::string>& 
        suggest(value.text, value.span, allowed)});
 }
 
-void MapReader::report_unknown(const YamlNode::Key& key) {
-  MeantKey meant = meant_key(key, title_, known_, reader_.document());
+void MapReader::report_unknown(const Entry& entry) {
+  const YamlNode::Key& key = entry.first;
+  MeantKey meant = meant_key(entry, title_, known_, reader_.document());
   suspected_.push_back(meant.here);
   reader_.diagnostics.add({Code::spec_unknown_key,
                            fmt::format("{} has no key '{}'", title_, key.text),
@@ -126,10 +127,7 @@ void MapReader::report_missing(const std::string& needed) {
 void MapReader::check_alternatives() {
   if (alternatives_.empty() || later_given_)
     return;
-  bool suspected = std::any_of(suspected_.begin(), suspected_.end(), [&](const std::string& word) {
-    return contains(alternatives_, word);
-  });
-  if (chosen_.empty() && !suspected)
+  if (chosen_.empty() && suspected_.empty())  // an unknown key may be meant for one of them
     reader_.diagnostics.add({Code::spec_missing_key,
                              fmt::format("{} needs one of {}", title_, listed(alternatives_)),
                              at_,

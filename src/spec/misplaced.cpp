@@ -135,19 +135,46 @@ bool stands_at_top(std::string_view key) {
   return language().front().find(key) != nullptr;
 }
 
-std::string belongs(std::string_view key, const YamlNode& document) {
+const YamlNode* node_at(const YamlNode& document, std::string_view path) {
+  const YamlNode* node = &document;
+  while (node && !path.empty()) {
+    const std::string_view first = path.substr(0, path.find('.'));
+    node = node->find(first);
+    path.remove_prefix(std::min(path.size(), first.size() + 1));
+  }
+  return node;
+}
+
+// `learning_rate: {peak: 0.1, warmup: 10}`, where the document has only the peak, its first key.
+std::string long_form(const YamlNode& document, const std::string& place, std::string_view key,
+                      const YamlNode& value) {
+  const YamlNode* brief = node_at(document, place);
+  const KeyTable* table = nullptr;
+  for_each_key([&](const std::string& path, const KeyRow& row) {
+    if (path == place)
+      table = row.table;
+  });
+  if (!brief || !brief->is_scalar() || !table || table->rows.empty())
+    return "";
+  return fmt::format(": write `{}: {{{}: {}, {}: {}}}`", place.substr(place.rfind('.') + 1),
+                     table->rows[0].name, brief->text, key, value.is_scalar() ? value.text : "...");
+}
+
+std::string belongs(std::string_view key, const YamlNode& value, const YamlNode& document) {
   std::vector<std::string> places = places_of(key, document);
   if (stands_at_top(key))
     return fmt::format("'{}' belongs at the top of the spec", key);
   if (places.size() > 4)
     places.resize(4);
-  return fmt::format("'{}' belongs in {}", key, listed(places));
+  return fmt::format("'{}' belongs in {}{}", key, listed(places),
+                     places.size() == 1 ? long_form(document, places[0], key, value) : "");
 }
 
 }  // namespace
 
-MeantKey meant_key(const YamlNode::Key& key, std::string_view title,
+MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
                    std::span<const std::string> known, const YamlNode& document) {
+  const auto& [key, value] = given;
   auto is_known = [&](std::string_view word) {
     return std::find(known.begin(), known.end(), word) != known.end();
   };
@@ -167,17 +194,17 @@ MeantKey meant_key(const YamlNode::Key& key, std::string_view title,
       return {"", "the ranks are those of `mesh`, which gives each axis its size"};
     if (!map.empty() || stands_at_top(ours))
       return {"", fmt::format("it is called {} here", ours)};
-    return {"", fmt::format("it is called '{}' here; {}", ours, belongs(ours, document))};
+    return {"", fmt::format("it is called '{}' here; {}", ours, belongs(ours, value, document))};
   }
   const std::vector<std::string> keys = all_keys();
   if (std::find(keys.begin(), keys.end(), plain) != keys.end())
-    return {"", belongs(plain, document)};
+    return {"", belongs(plain, value, document)};
   if (const std::vector<std::string> near = nearest(key.text, known); !near.empty())
     return {near[0], suggest(key.text, key.span, known)};
   // Short words are near to anything.
   if (plain.size() >= 6)
     if (const std::vector<std::string> near = nearest(plain, keys); !near.empty())
-      return {"", fmt::format("did you mean '{}'? {}", near[0], belongs(near[0], document))};
+      return {"", fmt::format("did you mean '{}'? {}", near[0], belongs(near[0], value, document))};
   return {"", "its keys are " + listed(known)};
 }
 

@@ -15,9 +15,9 @@ struct MeantKey {
   Help help;
 };
 
-// `known`: the keys of the map that holds `key`; `title`: what the map is called, the last key of
+// `known`: the keys of the map that holds the key; `title`: what the map is called, the last key of
 // its path. Where a key belongs to several places, those that `document` has are named.
-MeantKey meant_key(const YamlNode::Key& key, std::string_view title,
+MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
                    std::span<const std::string> known, const YamlNode& document);
 
 }  // namespace mtf

@@ -126,15 +126,23 @@ void Reader::read(const YamlNode& node, const Key& key, Blocks& target, Range) {
         read(count, dim, target.of_dim.emplace(dim.text, 1).first->second, between(1, 1 << 20));
     return;
   }
-  read(node, key, target.usual, between(8, 1 << 20));
-  if ((target.usual & (target.usual - 1)) != 0) {
-    diagnostics.add({Code::spec_range,
-                     fmt::format("'{}' is {}; it must be a power of two", key.text, target.usual),
-                     node.span,
-                     {},
-                     {}});
-    target.usual = 8;
+  const std::optional<int64_t> usual =
+      read_integer(node, key.text, between(1, 1 << 20), diagnostics);
+  if (!usual)
+    return;
+  if (*usual >= 8 && (*usual & (*usual - 1)) == 0) {
+    target.usual = *usual;
+    return;
   }
+  diagnostics.add(
+      {Code::spec_range,
+       fmt::format("'{}' is {}; for all sums it must be a power of two, at least 8", key.text,
+                   *usual),
+       node.span,
+       {},
+       fmt::format("write `{}: 16`, or give the sums over one dim a count of their own: "
+                   "`{}: {{batch: {}}}`",
+                   key.text, key.text, *usual)});
 }
 
 // A quoted expression is fine, a quoted number is a slip.

@@ -120,7 +120,7 @@ class MapReader {
 
   const Entry* take(std::string_view key);  // null if absent or null
   void report_word(const Entry&, const std::vector<std::string>& allowed);
-  void report_unknown(const YamlNode::Key&);
+  void report_unknown(const Entry&);
   void report_missing(const std::string& needed);
   void check_alternatives();
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -113,6 +114,22 @@ bool rules_use(const std::vector<LayoutRule>& rules, AxisId axis) {
   return false;
 }
 
+// ", such as `batch: [data, pod]`": the dim that counts examples takes any axis.
+std::string with_axis(const Spec& spec, const std::string& axis) {
+  const std::string batch = spec.data ? spec.data->batch : "batch";
+  std::string axes;
+  for (const LayoutRule& rule : spec.layout.rules)
+    for (const LayoutRule::Use& use : rule.axes)
+      if (rule.dim == batch)
+        axes += spec.mesh.axes[static_cast<size_t>(use.axis.index)].name + ", ";
+  const bool there = std::any_of(spec.dims.begin(), spec.dims.end(),
+                                 [&](const DimSpec& d) { return d.name == batch; });
+  if (!there)
+    return "";
+  return axes.empty() ? fmt::format(", such as `{}: {}`", batch, axis)
+                      : fmt::format(", such as `{}: [{}{}]`", batch, axes, axis);
+}
+
 void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
   for (size_t i = 0; i < spec.mesh.axes.size(); ++i) {
     AxisId id{static_cast<int8_t>(i)};
@@ -127,7 +144,8 @@ void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
                        axis.name, axis.size),
            spec.span("mesh." + axis.name),
            {},
-           "give it to a dim in `layout:`, or leave it out of the mesh"});
+           fmt::format("give it to a dim in `layout:`{}, or leave it out of the mesh",
+                       with_axis(spec, axis.name))});
   }
 }
 
