@@ -326,12 +326,18 @@ void Interpreter::choose(Frame& frame) {
       if (word.text != "by" && word.text != "else")
         words.push_back(word.text);
     std::sort(words.begin(), words.end());  // blocks that get one option word for word alike
+    const auto is_said = [&](const Diagnostic& d) {  // an option may be handed on by another name
+      return d.code == Code::model_unknown_name && d.where.file == by->span.file &&
+             d.where.line == by->span.line && d.where.column == by->span.column;
+    };
+    const auto said = found_.all();
     const std::string meant(boolean_meant(by->text));
     const bool is_boolean = std::binary_search(words.begin(), words.end(), meant);
     const Help help = is_boolean
                           ? Help(fmt::format("did you mean '{}'?", meant), {{by->span, meant}})
                           : suggest(by->text, by->span, words);
-    report(Code::model_unknown_name, by->span,
+    if (std::none_of(said.begin(), said.end(), is_said))
+      report(Code::model_unknown_name, by->span,
            fmt::format("{} must be one of {}, not '{}'", option_of(frame, key.text),
                        listed(words), by->text),
            help);

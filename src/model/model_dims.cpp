@@ -121,20 +121,14 @@ std::optional<int64_t> ModelDims::size(std::string_view name, SourceSpan where, 
   return meant.empty() ? std::nullopt : size(meant, where, depth);
 }
 
-// Of a name that is no dim here: reports it, once if no dim is near.
 std::string ModelDims::meant_for(std::string_view name, SourceSpan where, size_t depth) {
-  if (missing_.contains(name))
-    return {};
   std::vector<std::string> known;
   for (const DimSpec& dim : spec_dims_)
     known.push_back(dim.name);
   for (size_t i = 0; i < std::min(depth + 1, scopes_.size()); ++i)
     for (const DimSpec& dim : scopes_[i].own)
       known.push_back(dim.name);
-  std::string meant = report_no_dim(name, where, known, diagnostics_);
-  if (meant.empty())
-    missing_.emplace(name);
-  return meant;
+  return table_.report_missing(name, where, known);
 }
 
 DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {

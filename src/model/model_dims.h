@@ -49,6 +49,7 @@ class ModelDims {
   };
 
   Place place_of(std::string_view name, size_t depth);
+  // Of a name that is no dim there: reports it.
   std::string meant_for(std::string_view name, SourceSpan where, size_t depth);
   std::optional<int64_t> size_at(const Place&, std::string_view name, SourceSpan where);
   std::vector<DimSpec> read(const YamlNode* dims);
@@ -64,7 +65,6 @@ class ModelDims {
   DimTable table_;
   std::vector<Scope> scopes_;
   std::set<std::string, std::less<>> used_;
-  std::set<std::string, std::less<>> missing_;  // reported as being no dim
 };
 
 }  // namespace mtf

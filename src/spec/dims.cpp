@@ -294,13 +294,17 @@ const DimSpec* DimTable::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : &found->second.dim;
 }
 
-std::string report_no_dim(std::string_view name, SourceSpan where,
-                          std::span<const std::string> known, Diagnostics& diagnostics) {
+std::string DimTable::report_missing(std::string_view name, SourceSpan where,
+                                     std::span<const std::string> known) {
+  if (missing_.contains(name))
+    return {};
   const Help help = suggest(name, where, known,
                             known.empty() ? "give it a size in `dims:`"
                                           : "give it a size in `dims:`; there are " + listed(known));
-  diagnostics.add(
+  diagnostics_.add(
       {Code::dims_expression, fmt::format("there is no dim '{}'", name), where, {}, help});
+  if (help.edits.empty())
+    missing_.emplace(name);
   return help.meant();
 }
 
@@ -310,7 +314,7 @@ std::optional<int64_t> DimTable::size(std::string_view name, SourceSpan where) {
     std::vector<std::string> known;
     for (const auto& [n, entry] : entries_)
       known.push_back(n);
-    found = entries_.find(report_no_dim(name, where, known, diagnostics_));
+    found = entries_.find(report_missing(name, where, known));
     if (found == entries_.end())
       return std::nullopt;
   }

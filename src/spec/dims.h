@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,10 +33,6 @@ struct DimNames {
 std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span, const DimNames&,
                                 Diagnostics&);
 
-// Reports a name that is none of the known dims; gives the one that is meant, or "".
-std::string report_no_dim(std::string_view name, SourceSpan where,
-                          std::span<const std::string> known, Diagnostics&);
-
 class DimTable {
  public:
   using Options = decltype(DimNames::option);
@@ -48,6 +45,11 @@ class DimTable {
 
   // The size of a dim, computed at its first use. Unknown names and cycles are reported.
   std::optional<int64_t> size(std::string_view name, SourceSpan where);
+
+  // Reports a name that is none of the known dims and gives the one that is meant; if none is near,
+  // it is reported once, and "" is given.
+  std::string report_missing(std::string_view name, SourceSpan where,
+                             std::span<const std::string> known);
 
   // An expression over the dims of this table.
   std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span,
@@ -66,6 +68,7 @@ class DimTable {
 
   Diagnostics& diagnostics_;
   std::map<std::string, Entry, std::less<>> entries_;
+  std::set<std::string, std::less<>> missing_;
   std::vector<const Entry*> running_;  // the chain of dims being computed, outermost first
 };
 

@@ -138,8 +138,9 @@ TEST_CASE("library families: unknown names, options and cases are shown in the s
   const Diagnostic& missing = grouped.diagnostics.all()[0];
   CHECK(missing.message.find("kv_heads") != std::string::npos);
   CHECK(grouped.sources[missing.where.file].name == "library:grouped_query_attention");
-  REQUIRE(missing.notes.size() == 1);
-  CHECK(missing.notes[0].first.line == 5);
+  REQUIRE(missing.notes.size() == 2);
+  CHECK(missing.notes[0].second.ends_with("steps that read what is wrong were not checked"));
+  CHECK(missing.notes[1].first.line == 5);
 }
 
 TEST_CASE("what nothing uses is worth a warning, optional parameters of the library are not") {

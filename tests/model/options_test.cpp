@@ -53,7 +53,7 @@ TEST_CASE("given options lie over the defaults, maps by key") {
   YamlNode defaults = yaml("{norm: rms, moe: {top_k: 2, group: 256}}");
   YamlNode given = yaml("{moe: {top_k: 1}, nrom: layer}");
   YamlNode merged = merged_options(&defaults, &given, "block 'b'", d);
-  CHECK(print_yaml(merged) == same("{norm: rms, moe: {top_k: 1, group: 256}}"));
+  CHECK(print_yaml(merged) == same("{norm: layer, moe: {top_k: 1, group: 256}}"));
   REQUIRE(d.all().size() == 1);
   CHECK(d.all()[0].message == "block 'b' has no option 'nrom'");
   CHECK(d.all()[0].help.text == "did you mean 'norm'?");

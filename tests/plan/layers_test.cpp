@@ -101,8 +101,15 @@ TEST_CASE("what a broken name leaves unknown is no mistake of its own") {
 dims: {batch: 16, length: 8, d_model: 64, heads: 4, d_head: 16, d_ff: 64, vocab: 32, layers: 2}
 mesh: {data: 2, model: 2}
 layout: {batch: data, heads: model, memory_length: model, d_mdoel: data}
-model: {use: transformer_lm, with: {norm: layr}}
+model: {use: transformer_lm, with: {norm: batch}}
 )") == Lines{"layout.unknown-dim 4", "model.unknown-name 5"});
+  // Where one name is meant, that is taken, and what lies behind it is found.
+  CHECK(found_in(R"(mtf: 1
+dims: {batch: 16, length: 8, d_model: 64, heads: 4, d_head: 16, d_ff: 64, vocab: 32, layers: 2}
+mesh: {data: 2, model: 2}
+layout: {batch: data, heads: model, memory_length: model, d_mdoel: data}
+model: {use: transformer_lm, with: {norm: layr}}
+)") == Lines{"layout.axis-reused 4", "layout.unknown-dim 4", "model.unknown-name 5"});
   // A cycle is one mistake, whichever of its dims the model uses first.
   CHECK(found_in(R"(mtf: 1
 dims: {a: b, b: c, c: a, d: 4}
