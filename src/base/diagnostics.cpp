@@ -53,15 +53,18 @@ std::optional<Code> code_of(std::string_view id) {
 Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,
              std::string otherwise) {
   std::vector<std::string> near = nearest(word, known);
+  const bool certain = near.size() == 1;
   if (near.empty())
+    near = abbreviated(word, known);
+  if (near.empty() || near.size() > 3)
     return otherwise;
   std::vector<std::string> quoted;
   for (const std::string& name : near)
     quoted.push_back(fmt::format("'{}'", name));
   std::string words = fmt::format("did you mean {}?", listed(quoted, "or"));
   const bool whole = where.length == static_cast<int>(word.size());  // names are ASCII
-  return whole && near.size() == 1 ? Help(std::move(words), {{where, std::move(near[0])}})
-                                   : Help(std::move(words));
+  return whole && certain ? Help(std::move(words), {{where, std::move(near[0])}})
+                          : Help(std::move(words));
 }
 
 void Diagnostics::add(Diagnostic d) {

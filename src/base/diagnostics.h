@@ -51,8 +51,8 @@ struct Help {
   std::vector<Edit> edits;
 };
 
-// "did you mean 'batch'?", with its edit, if one of the known words is near; if several are, without
-// an edit; else `otherwise`.
+// "did you mean 'batch'?", with its edit, if one of the known words is near; without an edit if
+// several are, or if the word may be short for one; else `otherwise`.
 Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,
              std::string otherwise = {});
 

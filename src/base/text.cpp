@@ -53,6 +53,23 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   return best;
 }
 
+std::vector<std::string> abbreviated(std::string_view word,
+                                     std::span<const std::string> candidates) {
+  constexpr size_t shortest = 3;
+  auto is_short_for = [](std::string_view brief, std::string_view full) {
+    size_t at = 0;
+    for (char c : full)
+      at += at < brief.size() && c == brief[at];
+    return brief.size() >= shortest && brief[0] == full[0] && at == brief.size();
+  };
+  std::vector<std::string> out;
+  for (const std::string& c : candidates)
+    if (c != word && !c.empty() && without_digits(c) != without_digits(word) &&
+        (is_short_for(word, c) || (c.size() >= shortest && word.starts_with(c))))
+      out.push_back(c);
+  return out;
+}
+
 std::string listed(std::span<const std::string> words, std::string_view last) {
   constexpr size_t most = 16;
   const size_t shown = words.size() > most ? most - 1 : words.size();
@@ -65,6 +82,10 @@ std::string listed(std::span<const std::string> words, std::string_view last) {
   if (shown < words.size())
     out += fmt::format(" {} {} more", last, words.size() - shown);
   return out;
+}
+
+std::string there_are(std::span<const std::string> words) {
+  return (words.size() == 1 ? "there is " : "there are ") + listed(words);
 }
 
 std::string divisors(int64_t n, int64_t near) {

@@ -52,8 +52,8 @@ int init_command(const Options& o) {
   const std::optional<std::string> text =
       starter_text(starter, path == "-" ? starter : spec_name(path));
   if (!text)
-    throw Failure(Exit::command_line, fmt::format("there is no starter '{}'; there are {}",
-                                                  printable(starter), listed(names)));
+    throw Failure(Exit::command_line, fmt::format("there is no starter '{}'; {}",
+                                                  printable(starter), there_are(names)));
   if (path == "-") {
     std::fwrite(text->data(), 1, text->size(), stdout);
     return 0;

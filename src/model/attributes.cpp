@@ -14,6 +14,12 @@ constexpr std::pair<std::string_view, DType> dtypes[] = {
     {"f32", DType::f32}, {"f64", DType::f64}, {"bf16", DType::bf16},
     {"i32", DType::i32}, {"u8", DType::u8},   {"bool", DType::boolean}};
 
+// What other tools call them.
+constexpr std::pair<std::string_view, std::string_view> other_dtypes[] = {
+    {"float", "f32"},   {"float32", "f32"},   {"double", "f64"},  {"float64", "f64"},
+    {"bfloat", "bf16"}, {"bfloat16", "bf16"}, {"int", "i32"},     {"int32", "i32"},
+    {"uint8", "u8"},    {"byte", "u8"},       {"boolean", "bool"}};
+
 // In all of these nullopt comes after a diagnostic, but a dim that does not exist was reported and
 // has index -1.
 std::optional<DimId> read_dim(const YamlNode& node, std::string_view key, const FindDim& find_dim,
@@ -122,15 +128,24 @@ std::optional<std::vector<DimId>> read_dims(const YamlNode& node, std::string_vi
 
 std::optional<DType> read_dtype(const YamlNode& node, std::string_view key,
                                 Diagnostics& diagnostics) {
-  for (const auto& [name, dtype] : dtypes)
-    if (node.is_scalar() && node.text == name)
-      return dtype;
+  const auto dtype_of = [](std::string_view word) -> std::optional<DType> {
+    for (const auto& [name, dtype] : dtypes)
+      if (word == name)
+        return dtype;
+    return std::nullopt;
+  };
+  if (const std::optional<DType> dtype = node.is_scalar() ? dtype_of(node.text) : std::nullopt)
+    return dtype;
   std::vector<std::string> known;
   for (const auto& [name, dtype] : dtypes)
     known.emplace_back(name);
-  report_type(node, key, "one of f32, f64, bf16, i32, u8 and bool", diagnostics,
-              suggest(node.text, node.span, known));
-  return std::nullopt;
+  Help help = suggest(node.text, node.span, known);
+  for (const auto& [theirs, ours] : other_dtypes)
+    if (node.is_scalar() && node.text == theirs)
+      help = rewritten(node, "write", std::string(ours));
+  const std::string meant = help.meant();
+  report_type(node, key, "one of f32, f64, bf16, i32, u8 and bool", diagnostics, std::move(help));
+  return dtype_of(meant);
 }
 
 std::optional<Attrs> read_attributes(const OpDef& op, const std::vector<const Entry*>& given,

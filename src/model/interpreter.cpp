@@ -87,10 +87,11 @@ void Interpreter::hand_over(Diagnostics& to) {
   for (Diagnostic d : found_.all()) {
     if (d.severity == Severity::error)
       if (const size_t n = std::exchange(unchecked, 0); n > 0)
-        d.notes.emplace_back(SourceSpan{}, n == 1 ? "1 step that reads what is wrong was not checked"
-                                                  : fmt::format("{} steps that read what is wrong "
-                                                                "were not checked",
-                                                                n));
+        d.notes.emplace_back(SourceSpan{}, n == 1
+                                               ? "1 step that reads what is wrong was not checked"
+                                               : fmt::format("{} steps that read what is wrong "
+                                                             "were not checked",
+                                                             n));
     SourceSpan user = files_.user_place(d.where);
     if (user.file != d.where.file)
       d.notes.emplace_back(user, "the library file is used here");
@@ -122,7 +123,7 @@ void Interpreter::run_model() {
       std::vector<std::string> names = library_names();
       report(Code::model_unknown_name, use->span,
              fmt::format("no library file is called '{}'", use->text),
-             suggest(use->text, use->span, names, "there are " + listed(names)));
+             suggest(use->text, use->span, names, there_are(names)));
       return;
     }
     given = spec_.model.find("with");
@@ -338,9 +339,9 @@ void Interpreter::choose(Frame& frame) {
                           : suggest(by->text, by->span, words);
     if (std::none_of(said.begin(), said.end(), is_said))
       report(Code::model_unknown_name, by->span,
-           fmt::format("{} must be one of {}, not '{}'", option_of(frame, key.text),
-                       listed(words), by->text),
-           help);
+             fmt::format("{} must be one of {}, not '{}'", option_of(frame, key.text),
+                         listed(words), by->text),
+             help);
     if (const YamlNode* near = cases.find(help.meant()); near && near->is_scalar())
       chosen = near->text;
   }

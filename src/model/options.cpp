@@ -133,8 +133,8 @@ class Expander {
         std::vector<std::string> known;
         for (const std::string& key : keys_of(*node))
           known.push_back(fmt::format("${}{}", before, key));
-        const Help help = suggest(fmt::format("${}", path), span, known,
-                                  known.empty() ? "" : "there are " + listed(known));
+        const Help help =
+            suggest(fmt::format("${}", path), span, known, known.empty() ? "" : there_are(known));
         diagnostics_.add({Code::model_unknown_name,
                           fmt::format("no option '{}' is declared in `with:` here", path),
                           span,

@@ -358,9 +358,8 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
     std::vector<std::string> known;
     for (const auto& [name, entry] : frame.names)
       known.push_back(name);
-    const Help help =
-        suggest(first, node.span, known,
-                known.empty() ? "no value is defined here yet" : "there are " + listed(known));
+    const Help help = suggest(first, node.span, known,
+                              known.empty() ? "no value is defined here yet" : there_are(known));
     report(Code::model_unknown_name, node.span,
            fmt::format("nothing called '{}' is defined before this step", first), help);
     it = frame.names.find(help.meant());
@@ -378,9 +377,8 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
   std::vector<std::string> known;
   for (const auto& [name, member] : value.members)
     known.push_back(fmt::format("{}.{}", first, name));
-  return report(
-      Code::model_unknown_name, node.span, fmt::format("'{}' gives no '{}'", first, rest),
-      suggest(node.text, node.span, known, known.empty() ? "" : "there are " + listed(known)));
+  return report(Code::model_unknown_name, node.span, fmt::format("'{}' gives no '{}'", first, rest),
+                suggest(node.text, node.span, known, known.empty() ? "" : there_are(known)));
 }
 
 NodeId Interpreter::node_of(const Value& value, SourceSpan where) {

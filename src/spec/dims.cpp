@@ -300,7 +300,7 @@ std::string DimTable::report_missing(std::string_view name, SourceSpan where,
     return {};
   const Help help = suggest(name, where, known,
                             known.empty() ? "give it a size in `dims:`"
-                                          : "give it a size in `dims:`; there are " + listed(known));
+                                          : "give it a size in `dims:`; " + there_are(known));
   diagnostics_.add(
       {Code::dims_expression, fmt::format("there is no dim '{}'", name), where, {}, help});
   if (help.edits.empty())

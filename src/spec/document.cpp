@@ -199,9 +199,8 @@ class OverrideSetter {
       : sources_(sources), diagnostics_(diagnostics) {}
 
   void apply(YamlNode& root, const Override& override) {
-    int file =
-        sources_.add(fmt::format("command line, argument {}", override.argument), override.text,
-                     SourceKind::other);
+    int file = sources_.add(fmt::format("command line, argument {}", override.argument),
+                            override.text, SourceKind::other);
     size_t equals = override.text.find('=');
     if (equals == std::string::npos || equals == 0) {
       report({file, 1, 1, 1}, "expected KEY=VALUE, such as train.steps=10");

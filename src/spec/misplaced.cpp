@@ -145,19 +145,20 @@ const YamlNode* node_at(const YamlNode& document, std::string_view path) {
   return node;
 }
 
-// `learning_rate: {peak: 0.1, warmup: 10}`, where the document has only the peak, its first key.
+// `learning_rate: {peak: 0.1, warmup: 10}`, where the document has no such map, or only the peak.
 std::string long_form(const YamlNode& document, const std::string& place, std::string_view key,
                       const YamlNode& value) {
-  const YamlNode* brief = node_at(document, place);
-  const KeyTable* table = nullptr;
-  for_each_key([&](const std::string& path, const KeyRow& row) {
-    if (path == place)
-      table = row.table;
-  });
-  if (!brief || !brief->is_scalar() || !table || table->rows.empty())
+  const YamlNode* there = node_at(document, place);
+  if (there && there->is_map())
     return "";
-  return fmt::format(": write `{}: {{{}: {}, {}: {}}}`", place.substr(place.rfind('.') + 1),
-                     table->rows[0].name, brief->text, key, value.is_scalar() ? value.text : "...");
+  std::string first;
+  for_each_key([&](const std::string& path, const KeyRow& row) {
+    if (path == place && row.form == Form::rate)
+      first = fmt::format("{}: {}, ", row.table->rows[0].name,
+                          there && there->is_scalar() ? there->text : "...");
+  });
+  return fmt::format(": write `{}: {{{}{}: {}}}`", place.substr(place.rfind('.') + 1), first, key,
+                     value.is_scalar() ? value.text : "...");
 }
 
 std::string belongs(std::string_view key, const YamlNode& value, const YamlNode& document) {

@@ -9,6 +9,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <unordered_map>
 
@@ -91,7 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
-  struct Frame {  // a list or map that is still open
+  struct Frame {    // a list or map that is still open
     size_t at = 0;  // byte of its bracket, or of its first item
     YamlNode node;
     YamlNode::Key key;  // of a map: the key whose value comes next
@@ -259,25 +260,14 @@ class TreeBuilder : public YAML::EventHandler {
   bool reads_environment_ = false;
 };
 
-YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& diagnostics) {
-  std::string_view text = sources[file].text;
-  if (text.size() > max_yaml_bytes) {
-    diagnostics.add(
-        {Code::yaml_unsupported,
-         fmt::format("the text has {} bytes; a spec has at most {}", text.size(), max_yaml_bytes),
-         {file, 1, 1, 1},
-         {},
-         {}});
-    return {};
-  }
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-  if (text.substr(offset).starts_with(byte_order_mark))
-    offset += byte_order_mark.size();
-  Places places(file, text, offset);
-  if (!check_bytes(places, diagnostics))
-    return {};
+// A tree, or why there is none; null and no reason after a diagnostic.
+struct Attempt {
+  YamlNode root;
+  std::optional<Diagnostic> syntax;
+};
 
-  std::istringstream in{std::string(text.substr(offset))};
+Attempt attempt(const Places& places, Diagnostics& diagnostics) {
+  std::istringstream in{std::string(places.text())};
   TreeBuilder tree(places, diagnostics);
   try {
     YAML::Parser parser(in);
@@ -292,7 +282,7 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
                        {}});
       return {};
     }
-    return tree.reads_environment() ? YamlNode() : first;
+    return {tree.reads_environment() ? YamlNode() : first, {}};
   } catch (const Refused&) {
     return {};
   } catch (const YAML::Exception& e) {
@@ -300,11 +290,56 @@ YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& dia
     Diagnostic d = explain_syntax(places, at, e.msg);
     const std::vector<size_t> open = tree.open_brackets();
     if (e.msg.find("flow") != std::string::npos && d.help.text.empty() && !open.empty()) {
-      d.notes.emplace_back(places.span(open.back(), 1), "the bracket that is open was opened here");
+      const SourceSpan bracket = places.span(open.back(), 1);
       d.help = help_to_close(places, at, open);
+      if (!d.help.edits.empty() && d.help.edits[0].where.line < d.where.line) {
+        d.notes.emplace_back(d.where, d.message);
+        d.message = "this bracket is never closed";
+        d.where = bracket;
+      } else {
+        d.notes.emplace_back(bracket, "the bracket that is open was opened here");
+      }
     }
-    diagnostics.add(std::move(d));
+    return {{}, std::move(d)};
+  }
+}
+
+// Where one edit is certain to be meant, reading goes on as if it had been made, so that the
+// mistakes behind it are found too.
+YamlNode parse(const Sources& sources, int file, size_t offset, Diagnostics& diagnostics) {
+  constexpr int most_edits = 8;
+  std::string text = sources[file].text;
+  if (text.size() > max_yaml_bytes) {
+    diagnostics.add(
+        {Code::yaml_unsupported,
+         fmt::format("the text has {} bytes; a spec has at most {}", text.size(), max_yaml_bytes),
+         {file, 1, 1, 1},
+         {},
+         {}});
     return {};
+  }
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (std::string_view(text).substr(offset).starts_with(byte_order_mark))
+    offset += byte_order_mark.size();
+  if (!check_bytes(Places(file, text, offset), diagnostics))
+    return {};
+  std::vector<Made> made;
+  for (int line = 0;;) {
+    const Places places(file, text, offset, made);
+    Attempt a = attempt(places, diagnostics);
+    if (!a.syntax)
+      return std::move(a.root);
+    if (a.syntax->where.line <= line)  // the last edit was of no use
+      return {};
+    line = a.syntax->where.line;
+    const std::vector<Edit> edits = a.syntax->help.edits;
+    diagnostics.add(std::move(*a.syntax));
+    if (edits.size() != 1 || made.size() == most_edits)
+      return {};
+    const auto [begin, bytes] = places.bytes_of(edits[0].where);
+    text.replace(begin, bytes, edits[0].text);
+    made.push_back({begin + edits[0].text.size(),
+                    static_cast<int>(edits[0].text.size()) - edits[0].where.length});
   }
 }
 
@@ -324,7 +359,9 @@ YamlNode* YamlNode::find(std::string_view key) {
 YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics) {
   Diagnostics found;
   YamlNode root = parse(sources, file, 0, found);
-  if (!root.is_map() && !found.has_errors()) {
+  if (found.has_errors() && !root.is_map())
+    root = {};
+  else if (!root.is_map()) {
     SourceSpan at = root.span.file < 0 ? SourceSpan{file, 1, 1, 1} : root.span;
     if (root.is_null())
       found.add({Code::yaml_syntax,

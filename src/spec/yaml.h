@@ -47,8 +47,8 @@ constexpr size_t max_yaml_bytes = size_t{1} << 20;
 constexpr int max_yaml_depth = 32;
 
 // Parses sources[file], whose root must be a map. Every mistake becomes a diagnostic. After one the
-// result is the null node, except that the second of two equal keys is dropped, a blank missing
-// after a colon is put, and reading goes on.
+// result is the null node, except that the second of two equal keys is dropped, and that reading
+// goes on where it is plain what was meant: a blank after a colon, a bracket at the end of a line.
 YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics);
 
 // The same for the text from byte `offset` on, of any kind: the right side of a `--set`.

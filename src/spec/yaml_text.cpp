@@ -128,7 +128,7 @@ size_t last_word_before(std::string_view text) {
 
 }  // namespace
 
-Places::Places(int file, std::string_view text, size_t base)
+Places::Places(int file, std::string_view text, size_t base, const std::vector<Made>& edits)
     : file_(file), text_(text), base_(base) {
   line_.resize(text.size() + 1);
   column_.resize(text.size() + 1);
@@ -146,6 +146,9 @@ Places::Places(int file, std::string_view text, size_t base)
       ++column;
     }
   }
+  for (const Made& edit : edits)
+    for (size_t i = edit.end; i <= text.size() && line_[i] == line_[edit.end]; ++i)
+      column_[i] -= edit.columns;
 }
 
 SourceSpan Places::span(size_t at, size_t bytes) const {
@@ -153,6 +156,17 @@ SourceSpan Places::span(size_t at, size_t bytes) const {
   size_t end = std::min(begin + bytes, text_.size());
   int length = line_[begin] == line_[end] ? column_[end] - column_[begin] : 1;
   return {file_, line_[begin], column_[begin], std::max(length, 1)};
+}
+
+std::pair<size_t, size_t> Places::bytes_of(SourceSpan span) const {
+  const auto line = std::lower_bound(line_.begin(), line_.end(), span.line) - line_.begin();
+  auto begin = static_cast<size_t>(line);
+  while (begin < text_.size() && line_[begin] == span.line && column_[begin] < span.column)
+    ++begin;
+  size_t end = begin;
+  while (end < text_.size() && line_[end] == span.line && column_[end] < span.column + span.length)
+    ++end;
+  return {begin, end - begin};
 }
 
 size_t quoted_bytes(std::string_view text) {

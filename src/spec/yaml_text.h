@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -13,12 +14,20 @@ namespace mtf {
 
 // Byte offsets of one text → lines and columns. yaml-cpp counts columns in bytes, spans in code
 // points; a table keeps this linear for a file that is one long line.
+struct Made {       // an edit of the text
+  size_t end = 0;   // byte behind it
+  int columns = 0;  // by how many columns it moved the rest of its line
+};
+
 class Places {
  public:
-  // Offsets count from byte `base`.
-  Places(int file, std::string_view text, size_t base);
+  // Offsets count from byte `base`. The text is that of the file with edits, in their order, of
+  // which no place takes notice.
+  Places(int file, std::string_view text, size_t base, const std::vector<Made>& edits = {});
 
   SourceSpan span(size_t at, size_t bytes) const;
+  std::pair<size_t, size_t> bytes_of(
+      SourceSpan) const;  // first byte of the whole text, and how many
   std::string_view rest(size_t at) const {
     return text_.substr(std::min(base_ + at, text_.size()));
   }

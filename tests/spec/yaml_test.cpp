@@ -80,7 +80,7 @@ TEST_CASE("What specs do not use is refused at its place") {
   std::string deep(40, '['), bell = "a: 1\nb: \a\n", nul = std::string("a: 1\nb: ") + '\0' + "\n";
   std::vector<Case> cases = {
       {"a: {b: 1", Code::yaml_syntax, "1:9"},
-      {"a: [1, 2\nb: 3\n", Code::yaml_syntax, "2:2"},
+      {"a: [1, 2\nb: 3\n", Code::yaml_syntax, "1:4"},
       {"a: [1}\n", Code::yaml_syntax, "1:6"},
       {"a: \"x", Code::yaml_syntax, "1:6"},
       {"a: 'x\n", Code::yaml_syntax, "1:4"},
@@ -132,14 +132,35 @@ TEST_CASE("Reading goes on after a duplicate key, whose first value stays") {
   CHECK(Reading::at(p.diagnostics.all()[1].notes[0].first) == "3:1");
 }
 
-TEST_CASE("An open bracket is shown where it was opened") {
-  Parsed p = parse("a: 1\nb: {c: [1, 2\nd: 3\n");
-  REQUIRE(p.diagnostics.all().size() == 1);
-  const Diagnostic& d = p.diagnostics.all()[0];
-  CHECK(d.message == "expected `,` or `]` here");
-  CHECK(Reading::at(d.where) == "3:2");
-  REQUIRE(d.notes.size() == 1);
-  CHECK(Reading::at(d.notes[0].first) == "2:8");
+TEST_CASE("An open bracket is shown where it was opened, and reading goes on behind it") {
+  Parsed p = parse("a: 1\nb: {c: [1, 2   # two\nd: 3\ne: {f: [4, g} # five\nd: 6\n");
+  REQUIRE(p.diagnostics.all().size() == 3);
+  const Diagnostic& open = p.diagnostics.all()[0];
+  CHECK(open.message == "this bracket is never closed");
+  CHECK(Reading::at(open.where) == "2:8");
+  REQUIRE(open.notes.size() == 1);
+  CHECK(open.notes[0].second == "expected `,` or `]` here");
+  CHECK(Reading::at(open.notes[0].first) == "3:1");
+  CHECK(open.help.text == "put `]}` at the end of line 2");
+  REQUIRE(open.help.edits.size() == 1);
+  CHECK(Reading::at(open.help.edits[0].where) == "2:12");
+  CHECK(open.help.edits[0].text == "2]}");
+  const Diagnostic& wrong = p.diagnostics.all()[1];
+  CHECK(Reading::at(wrong.where) == "4:13");
+  CHECK(wrong.help.text == "put `]` before it");
+  const Diagnostic& twice = p.diagnostics.all()[2];
+  CHECK(twice.code == Code::yaml_duplicate_key);
+  CHECK(Reading::at(twice.where) == "5:1");
+  CHECK(p.root.find("b")->find("c")->items.size() == 2);
+  CHECK(p.root.find("e")->find("f")->items.size() == 2);
+}
+
+TEST_CASE("Places behind an edit are those of the text as it is written") {
+  Parsed p = parse("a: {b: c?, d: 1, d: 2}\n");
+  REQUIRE(p.diagnostics.all().size() == 2);
+  CHECK(Reading::at(p.diagnostics.all()[0].where) == "1:8");
+  CHECK(Reading::at(p.diagnostics.all()[1].where) == "1:18");
+  CHECK(Reading::at(p.root.find("a")->find("d")->span) == "1:15");
 }
 
 TEST_CASE("Hostile inputs end quickly") {
