@@ -20,7 +20,8 @@ void Reader::read(const YamlNode& node, const Key& key, LayoutRules& target, Ran
 
 void Reader::read(const YamlNode& node, const Key& key, std::vector<LayoutRule>& target, Range) {
   if (!node.is_map() && !node.is_list())
-    return report_type(node, key.text, "a map of dims to axes, or a list of such", diagnostics);
+    return report_type(node, key.text, "a map of dims to axes, or a list of such", diagnostics,
+                       "such as `{batch: data, heads: model}`");
   for (const auto& [dim, axes] : node.entries)
     read_rule(dim, axes, target);
   for (const YamlNode& item : node.items) {
@@ -76,11 +77,14 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
     std::vector<std::string> known = absent_axes_;
     for (const Axis& a : mesh_->axes)
       known.push_back(a.name);
+    const bool infers = mesh_ == &spec_.infer.mesh;
     std::string all = known.empty() ? "the spec has no `mesh:`" : "its axes are " + listed(known);
+    if (infers && !spec_.has("infer.layout"))
+      all += "; `infer:` has a mesh and no layout of its own, so that this one holds: give it one";
     for (std::string& candidate : known)
       candidate += soft ? "?" : "";
     diagnostics.add({Code::layout_unknown_axis,
-                     fmt::format("the mesh has no axis '{}'", name),
+                     fmt::format("the mesh{} has no axis '{}'", infers ? " of `infer:`" : "", name),
                      node.span,
                      {},
                      suggest(node.text, node.span, known, std::move(all))});

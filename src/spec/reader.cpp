@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "spec/document.h"
+#include "spec/language.h"
 
 namespace mtf {
 namespace {
@@ -11,6 +13,23 @@ namespace {
 constexpr size_t max_dims = 1024;
 constexpr size_t max_axes = 16;
 constexpr int64_t max_ranks = int64_t{1} << 20;
+
+// "its keys are a and b", of the one map of this name; of its only key the form with the value.
+std::string keys_of(std::string_view map, const YamlNode& value) {
+  const KeyTable* table = nullptr;
+  for_each_key([&](const std::string&, const KeyRow& row) {
+    if (row.name == map && row.form == Form::keys)
+      table = row.table;
+  });
+  if (!table)
+    return map == "mesh"   ? "such as `mesh: {data: 4, model: 2}`"
+           : map == "dims" ? "such as `dims: {batch: 32, length: 128}`"
+                           : "";
+  const std::vector<std::string> keys = table->names();
+  return keys.size() == 1 && value.is_scalar()
+             ? fmt::format("write `{}: {{{}: {}}}`", map, keys[0], value.text)
+             : "its keys are " + listed(keys);
+}
 
 }  // namespace
 
@@ -26,7 +45,7 @@ void Reader::read_all() {
 
 bool Reader::expect_map(const YamlNode& node, const Key& key) {
   if (!node.is_map())
-    report_type(node, key.text, "a map", diagnostics);
+    report_type(node, key.text, "a map", diagnostics, keys_of(key.text, node));
   return node.is_map();
 }
 
