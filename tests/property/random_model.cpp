@@ -359,6 +359,7 @@ class Grower {
     Names dims = x.dims;
     if (inner(x).size() > 1 && random_.chance(50)) {
       const size_t at = dims.size() - 2;
+      merges_batch_ = merges_batch_ || dims[at] == "batch" || dims[at + 1] == "batch";
       const std::string to = new_dim(size(dims[at]) * size(dims[at + 1]));
       const std::string from = fmt::format("[{}, {}]", dims[at], dims[at + 1]);
       dims.resize(at);
@@ -474,7 +475,8 @@ class Grower {
   // ---- text --------------------------------------------------------------------------------
   std::string text() {
     Names sizes_text, blocks;
-    const bool cut = random_.chance(75), micro = random_.chance(30);
+    // A dim of one size cannot hold the examples of a microbatch and of a batch.
+    const bool cut = random_.chance(75), micro = random_.chance(30) && !merges_batch_;
     for (const DimSize& d : dims_) {
       sizes_text.push_back(fmt::format("{}: {}", d.name, d.size));
       int64_t n = 1;
@@ -555,7 +557,7 @@ class Grower {
   std::string inputs_, params_, blocks_, steps_;
   Names data_;
   int letters_ = 0, count_ = 0;
-  bool has_memory_ = false;
+  bool has_memory_ = false, merges_batch_ = false;
 };
 
 }  // namespace
