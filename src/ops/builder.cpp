@@ -50,6 +50,8 @@ SourceSpan Builder::place_of(DimId d) const {
 }
 
 void Builder::error(Code code, const std::string& message, Help help) {
+  if (help.text.empty() && op_ && op_->summary.starts_with('['))  // which operand is which
+    help.text = fmt::format("{} takes {}", op_->name, op_->summary);
   diagnostics.add({code,
                    op_ ? fmt::format("{}: {}", op_->name, message) : message,
                    origin.span,
@@ -163,8 +165,12 @@ bool Builder::check_shape(const Shape& shape) {
   for (size_t i = 0; i < shape.dims.size(); ++i) {
     elements *= static_cast<double>(graph[shape.dims[i]].size);
     if (contains(std::span(shape.dims).first(i), shape.dims[i])) {
-      error(Code::model_shape, fmt::format("'{}' stands twice in its result {}",
-                                           graph[shape.dims[i]].name, graph.show(shape)));
+      const std::string& name = graph[shape.dims[i]].name;
+      error(Code::model_shape,
+            fmt::format("'{}' stands twice in its result {}", name, graph.show(shape)),
+            fmt::format("a tensor has each dim once; give the other one a name of its own in "
+                        "`dims:`, such as `{}2: {}`",
+                        name, name));
       return false;
     }
   }

@@ -36,9 +36,12 @@ std::optional<DType> common_dtype(Builder& b, Operands operands) {
     if (mixed)
       type = DType::f32;
     else if (type != other) {
-      b.error(Code::model_dtype, fmt::format("the operands {} {} and {} {} differ in dtype",
-                                             name_of(type), b.graph.show(b.shape(operands[0])),
-                                             name_of(other), b.graph.show(b.shape(x))));
+      b.error(
+          Code::model_dtype,
+          fmt::format("the operands {} {} and {} {} differ in dtype", name_of(type),
+                      b.graph.show(b.shape(operands[0])), name_of(other), b.graph.show(b.shape(x))),
+          fmt::format("make one like the other first: `{{cast: ..., dtype: {}}}`",
+                      name_of(is_float(type) ? type : other)));
       return std::nullopt;
     }
   }

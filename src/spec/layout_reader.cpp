@@ -83,10 +83,13 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
       all += "; `infer:` has a mesh and no layout of its own, so that this one holds: give it one";
     for (std::string& candidate : known)
       candidate += soft ? "?" : "";
+    std::vector<std::pair<SourceSpan, std::string>> notes;
+    const SourceSpan mesh = spec_.span(infers ? "infer.mesh" : "mesh");
+    if (mesh.file != node.span.file && !known.empty())
+      notes = {{mesh, "this mesh holds"}};
     diagnostics.add({Code::layout_unknown_axis,
                      fmt::format("the mesh{} has no axis '{}'", infers ? " of `infer:`" : "", name),
-                     node.span,
-                     {},
+                     node.span, std::move(notes),
                      suggest(node.text, node.span, known, std::move(all))});
     return;
   }

@@ -89,6 +89,71 @@ std::optional<Diagnostic> find_tab(const Places& places, size_t begin, size_t en
                     "indent with blanks"};
 }
 
+// How far a line is indented that starts an item, or a key, of a list or map.
+struct Level {
+  size_t indent = 0;
+  bool is_item = false;
+  int line = 0;
+};
+
+// The levels that a line opens, the innermost first: `  - a: 1` has those of its key and its item.
+std::vector<Level> levels_of(std::string_view line, int number) {
+  const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  const std::string_view rest = line.substr(indent);
+  if (rest.empty() || rest[0] == '#' || rest[0] == '\r')
+    return {};
+  if (!rest.starts_with("- "))
+    return {{indent, false, number}};
+  const size_t key = std::min(rest.find_first_not_of("- "), rest.size());
+  return {{indent + key, false, number}, {indent, true, number}};
+}
+
+// The levels of the lines above byte `begin` that are still open there, the innermost first.
+std::vector<Level> open_levels(const Places& places, size_t begin) {
+  std::vector<Level> open;
+  size_t least = std::string_view::npos;
+  for (size_t end = begin; end > 0 && least > 0;) {
+    const size_t start = line_around(places.text(), end - 1).first;
+    const int number = places.span(start, 1).line;
+    for (const Level& level : levels_of(places.text().substr(start, end - 1 - start), number))
+      if (level.indent < least) {
+        open.push_back(level);
+        least = level.indent;
+      }
+    end = start;
+  }
+  return open;
+}
+
+// A line that is indented like none of those above that it can continue.
+std::optional<Diagnostic> find_indentation(const Places& places, size_t begin, size_t end) {
+  const std::vector<Level> own = levels_of(places.text().substr(begin, end - begin), 0);
+  if (own.empty())
+    return std::nullopt;
+  const Level& line = own.back();
+  std::vector<Level> open = open_levels(places, begin);
+  std::erase_if(open, [&](const Level& level) { return level.is_item != line.is_item; });
+  const bool is_known = std::any_of(
+      open.begin(), open.end(), [&](const Level& level) { return level.indent == line.indent; });
+  if (open.empty() || is_known)
+    return std::nullopt;
+  Diagnostic d{Code::yaml_syntax,
+               fmt::format("this line is indented by {}, like none above", line.indent),
+               places.span(begin + line.indent, 1),
+               {},
+               {}};
+  const auto below = std::find_if(open.begin(), open.end(),
+                                  [&](const Level& level) { return level.indent < line.indent; });
+  auto like = [](const Level& l) { return fmt::format("by {}, like line {}", l.indent, l.line); };
+  if (below == open.begin())
+    d.help = {"indent it " + like(open[0]),
+              {{places.span(begin, line.indent), std::string(open[0].indent, ' ')}}};
+  else
+    d.help =
+        "indent it " + like(*(below - 1)) + (below == open.end() ? "" : ", or " + like(*below));
+  return d;
+}
+
 // `{length: model?}`: within brackets ? is a sign of YAML.
 std::optional<Diagnostic> find_question_mark(const Places& places, size_t at) {
   const std::string_view text = places.text();
@@ -228,6 +293,9 @@ Diagnostic explain_syntax(const Places& places, size_t at, const std::string& sa
   if (auto found = find_missing_blank(places, above))
     return *found;
   if (auto found = find_question_mark(places, at))
+    return *found;
+  const bool in_brackets = said.find("flow") != std::string::npos;
+  if (auto found = in_brackets ? std::nullopt : find_indentation(places, begin, end))
     return *found;
   return {Code::yaml_syntax, syntax_message(said), places.span(at, 1), {}, {}};
 }

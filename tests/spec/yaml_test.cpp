@@ -86,7 +86,7 @@ TEST_CASE("What specs do not use is refused at its place") {
       {"a: 'x\n", Code::yaml_syntax, "1:4"},
       {"a: b: c\n", Code::yaml_syntax, "1:5"},
       {"a: 1\n\tb: 2\n", Code::yaml_syntax, "2:1"},
-      {"a: 1\n b: 2\n", Code::yaml_syntax, "2:3"},
+      {"a: 1\n b: 2\n", Code::yaml_syntax, "2:2"},
       {"a: @x\n", Code::yaml_syntax, "1:4"},
       {"", Code::yaml_syntax, "1:1"},
       {"# nothing\n", Code::yaml_syntax, "1:1"},
