@@ -58,42 +58,58 @@ void ModelFiles::error(ModelFile& file, Code code, SourceSpan where, std::string
   file.sound = false;
 }
 
-void ModelFiles::check_block(ModelFile& file, const Block& block) {
-  if (!block.body->is_map()) {
-    error(file, Code::spec_type, block.body->span, fmt::format("{} is a map", block.name));
+// Where it is plain what a key means, or where nothing reads a wrong value (the results), what is
+// left of the block is sound.
+void ModelFiles::check_block(ModelFile& file, const Block& block, YamlNode& body) {
+  if (!body.is_map()) {
+    error(file, Code::spec_type, body.span, fmt::format("{} is a map", block.name));
     return;
   }
-  const bool whole = block.body == &file.root;
+  const bool whole = &body == &file.root;
   const KeyTable& table = key_table(whole && !block.is_layer() ? "model" : "model.blocks.BLOCK");
   std::vector<std::string> unknown;
-  for (const YamlNode::Entry& entry : block.body->entries) {
-    const auto& [key, value] = entry;
+  for (YamlNode::Entry& entry : body.entries) {
+    auto& [key, value] = entry;
     const KeyRow* row = table.find(key.text);
     if (!row && whole && key.text == "blocks")  // of a library file that is a layer
       row = key_table("model").find(key.text);
     if (!row) {
+      const MeantKey meant = meant_key(entry, table.title, table.names(), {});
+      diagnostics_.add({Code::spec_unknown_key,
+                        fmt::format("unknown key '{}' in {}", key.text, block.name),
+                        key.span,
+                        {},
+                        meant.help});
       unknown.push_back(key.text);
-      error(file, Code::spec_unknown_key, key.span,
-            fmt::format("unknown key '{}' in {}", key.text, block.name),
-            meant_key(entry, table.title, table.names(), {}).help);
-    } else if (!value.is_null() && !fits(value, row->form)) {
-      error(file, Code::spec_type, value.span,
-            fmt::format("'{}' of {} is {}", key.text, block.name, name_of(row->form)));
+      row = body.find(meant.here) ? nullptr : table.find(meant.here);
+      if (row)
+        key.text = meant.here;
+      else
+        file.sound = false;
     }
+    if (!row || value.is_null() || fits(value, row->form))
+      continue;
+    diagnostics_.add({Code::spec_type,
+                      fmt::format("'{}' of {} is {}", key.text, block.name, name_of(row->form)),
+                      value.span,
+                      {},
+                      {}});
+    file.sound = file.sound && (key.text == "outputs" || key.text == "loss");
+    value = {};
   }
   for (const KeyRow& row : table.rows)
-    if (const YamlNode* value = block.body->find(row.name);
-        row.required && (!value || value->is_null()) && nearest(row.name, unknown).empty())
-      error(file, Code::spec_missing_key, block.body->span,
+    if (const YamlNode* value = body.find(row.name);
+        row.required && !value && nearest(row.name, unknown).empty())
+      error(file, Code::spec_missing_key, body.span,
             fmt::format("{} has no '{}'", block.name, row.name));
 }
 
 void ModelFiles::check(ModelFile& file) {
-  check_block(file, file.whole);
-  const YamlNode* blocks = file.root.find("blocks");
+  check_block(file, file.whole, file.root);
+  YamlNode* blocks = file.root.find("blocks");
   if (!blocks || !blocks->is_map())
     return;
-  for (const auto& [key, body] : blocks->entries) {
+  for (auto& [key, body] : blocks->entries) {
     if (body.is_null())
       continue;
     if (find_op(key.text) || library_text(key.text) || key.text == "repeat" || key.text == "pass") {
@@ -105,7 +121,7 @@ void ModelFiles::check(ModelFile& file) {
     }
     auto [it, added] = file.blocks.emplace(
         key.text, Block{fmt::format("block '{}'", key.text), &body, &file, key.span});
-    check_block(file, it->second);
+    check_block(file, it->second, body);
   }
 }
 

@@ -47,7 +47,7 @@ class ModelFiles {
 
  private:
   void check(ModelFile& file);
-  void check_block(ModelFile& file, const Block& block);
+  void check_block(ModelFile& file, const Block& block, YamlNode& body);
   void error(ModelFile& file, Code code, SourceSpan where, std::string message, Help help = {});
 
   Sources& sources_;

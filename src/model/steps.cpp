@@ -175,6 +175,9 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
     report(Code::model_attribute, call.with->span,
            fmt::format("{} is an op and has no options; write its attributes beside it", op.name));
   builder_.named.clear();
+  builder_.written.clear();
+  for (const Entry* attribute : call.attributes)
+    builder_.written.emplace_back(attribute->first.text, attribute->second.span);
   const FindDim find = [this, &frame](const std::string& name, SourceSpan where) {
     const DimId d = dims_.find(name, where, frame.depth);
     builder_.named.emplace_back(d, where);

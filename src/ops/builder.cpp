@@ -59,6 +59,16 @@ void Builder::error(Code code, const std::string& message, Help help) {
                    std::move(help)});
 }
 
+void Builder::error_at(std::string_view attribute, Code code, const std::string& message,
+                       Help help) {
+  const SourceSpan op = origin.span;
+  for (const auto& [name, where] : written)
+    if (name == attribute)
+      origin.span = where;
+  error(code, message, std::move(help));
+  origin.span = op;
+}
+
 void Builder::error_at(DimId d, Code code, const std::string& message, Help help) {
   const SourceSpan op = std::exchange(origin.span, place_of(d));
   error(code, message, std::move(help));

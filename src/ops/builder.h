@@ -68,13 +68,15 @@ class Builder {
   // x with `absent` at the padded indices of these of its dims; x itself if it holds that already.
   NodeId mask(NodeId x, std::span<const DimId> dims, double absent);
 
-  // Where the spec names dims in the attributes of the op that is being made.
+  // Where the spec writes the attributes of the op that is being made, and the dims in them.
+  std::vector<std::pair<std::string_view, SourceSpan>> written;
   std::vector<std::pair<DimId, SourceSpan>> named;
 
   // Reports a mistake at the current origin, once; `message` follows the name of the op.
   void error(Code code, const std::string& message, Help help = {});
   // The same where the attributes name this dim (last), if they do.
   void error_at(DimId, Code code, const std::string& message, Help help = {});
+  void error_at(std::string_view attribute, Code code, const std::string& message, Help help = {});
   // What dim is meant by a name that stands at a dim of the attributes: one of these, of operands.
   Help suggest_dim(DimId, std::span<const NodeId> operands) const;
   // Reports each dim that x lacks; true if it has them all.

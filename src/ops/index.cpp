@@ -28,8 +28,9 @@ std::optional<Type> infer_gather(Builder& b, Operands x, Attrs& attrs) {
     return std::nullopt;
   Shape shape = b.shape(x[1]);
   if (shape.has(over)) {
-    b.error_at(over, Code::model_shape, fmt::format("the indices {} have the dim '{}' that they look up",
-                                           b.graph.show(shape), b.graph[over].name));
+    b.error_at(over, Code::model_shape,
+               fmt::format("the indices {} have the dim '{}' that they look up",
+                           b.graph.show(shape), b.graph[over].name));
     return std::nullopt;
   }
   for (DimId d : dims_without(b.shape(x[0]).dims, b.shape(x[1]).dims))

@@ -27,7 +27,7 @@ std::optional<Type> infer_top_k(Builder& b, Operands x, Attrs& attrs) {
     return std::nullopt;
   const Dim &many = b.graph[to], &all = b.graph[over];
   if (many.true_size() > all.true_size() || many.size > all.size) {
-    b.error(Code::model_shape, fmt::format("{} is more than {}", many.show(), all.show()));
+    b.error_at("to", Code::model_shape, fmt::format("{} is more than {}", many.show(), all.show()));
     return std::nullopt;
   }
   Shape shape = b.shape(x[0]);

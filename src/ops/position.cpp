@@ -14,7 +14,8 @@ using Operands = std::span<const NodeId>;
 bool require_even(Builder& b, DimId d) {
   if (b.graph[d].true_size() % 2 == 0)
     return true;
-  b.error_at(d, Code::model_shape, fmt::format("{} is odd; positions need pairs", b.graph[d].show()));
+  b.error_at(d, Code::model_shape,
+             fmt::format("{} is odd; positions need pairs", b.graph[d].show()));
   return false;
 }
 
@@ -67,7 +68,8 @@ NodeId build_rope(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
   const DimId key = *attrs.get<DimId>("key"), rows = *attrs.get<DimId>("rows");
   const std::string pairs = attrs.get_or<std::string>("pairs", "halves");
   if (pairs != "halves" && pairs != "neighbours") {
-    b.error(Code::model_attribute, fmt::format("'pairs' is halves or neighbours, not '{}'", pairs));
+    b.error_at("pairs", Code::model_attribute,
+               fmt::format("'pairs' is halves or neighbours, not '{}'", pairs));
     return {};
   }
   const DimId needed[] = {rows, key};

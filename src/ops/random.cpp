@@ -44,7 +44,7 @@ NodeId build_normal(Builder& b, Operands, Attrs& attrs, std::vector<NodeId>&) {
 NodeId build_dropout(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
   const double rate = *attrs.get<double>("rate");
   if (rate < 0 || rate >= 1) {
-    b.error(Code::spec_range, fmt::format("the rate is {}, not in [0, 1)", rate));
+    b.error_at("rate", Code::spec_range, fmt::format("the rate is {}, not in [0, 1)", rate));
     return {};
   }
   if (!b.training || rate == 0)

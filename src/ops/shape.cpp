@@ -28,8 +28,9 @@ Type replaced(Builder& b, NodeId x, DimId from, DimId to) {
 bool require_absent(Builder& b, NodeId x, DimId d) {
   if (!b.shape(x).has(d))
     return true;
-  b.error_at(d, Code::model_shape, fmt::format("the operand {} already has the new dim '{}'",
-                                         b.graph.show(b.shape(x)), b.graph[d].name));
+  b.error_at(d, Code::model_shape,
+             fmt::format("the operand {} already has the new dim '{}'", b.graph.show(b.shape(x)),
+                         b.graph[d].name));
   return false;
 }
 
@@ -126,9 +127,9 @@ Gradients gradient_reshape(const GradientArgs& g) {
 bool require_range(Builder& b, bool fits, std::string_view what, DimId outer, DimId inner,
                    int64_t start) {
   if (!fits)
-    b.error(Code::model_shape,
-            fmt::format("{}={} from {} {} {}={}", b.graph[inner].name, size(b, inner), start, what,
-                        b.graph[outer].name, size(b, outer)));
+    b.error_at("start", Code::model_shape,
+               fmt::format("{}={} from {} {} {}={}", b.graph[inner].name, size(b, inner), start,
+                           what, b.graph[outer].name, size(b, outer)));
   return fits;
 }
 
@@ -175,8 +176,8 @@ std::optional<Type> infer_concat(Builder& b, Operands x, Attrs& attrs) {
   const Dims over = *attrs.get<Dims>("over");
   const DimId to = *attrs.get<DimId>("to");
   if (over.size() != x.size()) {
-    b.error(Code::model_attribute,
-            fmt::format("'over' names {} dims for {} operands", over.size(), x.size()));
+    b.error_at("over", Code::model_attribute,
+               fmt::format("'over' names {} dims for {} operands", over.size(), x.size()));
     return std::nullopt;
   }
   int64_t total = 0;

@@ -46,7 +46,8 @@ void check_text(const Spec& spec, const Graph& graph, const std::vector<std::str
 
 }  // namespace
 
-void check_data(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
+void check_data(const Spec& spec, const Graph& graph,
+                const std::set<std::string, std::less<>>& other_words, Diagnostics& diagnostics) {
   if (!spec.data)
     return;
   std::vector<std::string> inputs;
@@ -59,7 +60,7 @@ void check_data(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) 
   const std::vector<Given> given = given_by(spec);
   for (const Given& value : given) {
     served.push_back(value.name);
-    if (contains(inputs, value.name))
+    if (contains(inputs, value.name) || other_words.contains(value.name))
       continue;
     for (std::string& near : nearest(value.name, inputs))  // a misspelt input is not missing too
       served.push_back(std::move(near));

@@ -142,12 +142,15 @@ void check_style(const std::vector<Program>& programs, const std::vector<int64_t
 }
 
 // The steps of a model that are sound, where others are not or it cannot be trained: the errors of
-// their layout.
+// their data and layout.
 void check_sound_part(const Spec& spec, Sources& sources, const Numerics& numerics,
                       Diagnostics& diagnostics) {
   Diagnostics found;
   Graph part = sound_part(spec, sources, numerics);
-  check_rule_names(spec, part, words_of_model(spec), found);
+  const std::set<std::string, std::less<>> words = words_of_model(spec);
+  if (!part.inputs.empty())
+    check_data(spec, part, words, found);
+  check_rule_names(spec, part, words, found);
   Phases phases;
   phases.push_back({"part", std::move(part), 1});
   partition_phases(phases, spec.mesh, spec.layout, numerics, found);
@@ -225,7 +228,7 @@ std::optional<Partitioned> partitioned(const Spec& spec, Sources& sources, Job j
     check_sound_part(spec, sources, numerics, diagnostics);
     return std::nullopt;
   }
-  check_data(spec, main_graph(phases), diagnostics);
+  check_data(spec, main_graph(phases), {}, diagnostics);
   return partitioned(spec, phases, spec.layout, numerics, job, diagnostics);
 }
 
