@@ -202,9 +202,9 @@ MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
     return {"", belongs(plain, value, document)};
   if (const std::vector<std::string> near = nearest(key.text, known); !near.empty())
     return {near[0], suggest(key.text, key.span, known)};
-  // Short words are near to anything.
+  // Short words are near to anything, and so are words that begin another way (recompute).
   if (plain.size() >= 6)
-    if (const std::vector<std::string> near = nearest(plain, keys); !near.empty())
+    if (const std::vector<std::string> near = nearest(plain, keys); !near.empty() && near[0][0] == plain[0])
       return {"", fmt::format("did you mean '{}'? {}", near[0], belongs(near[0], value, document))};
   return {"", "its keys are " + listed(known)};
 }

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view expect_mark = "# expect: ", set_mark = "# set: ",
-                           command_mark = "# command: ";
+constexpr std::string_view expect_mark = "# expect: ", help_mark = "#   help: ",
+                           set_mark = "# set: ", command_mark = "# command: ";
 
 // "error layout.axis-reused 9:3 the message"
 Finding parse_finding(const std::string& line) {
@@ -61,7 +61,7 @@ std::vector<Finding> validate(const std::string& spec, const std::vector<std::st
   for (const Diagnostic& d : list)
     found.push_back({d.severity == Severity::error ? "error" : "warning",
                      std::string(id_of(d.code)), place_of(sources, d.where, spec), d.message,
-                     d.help.edits});
+                     d.help.text, d.help.edits});
   return found;
 }
 
@@ -76,7 +76,7 @@ std::vector<Finding> run(const std::string& command, const std::string& spec) {
   static const std::regex finding(R"((\d+:\d+): (error|warning): (.*) \[([a-z.-]+)\])");
   std::vector<Finding> found;
   for (std::sregex_iterator m(output.begin(), output.end(), finding), end; m != end; ++m)
-    found.push_back({(*m)[2], (*m)[4], (*m)[1], (*m)[3], {}});
+    found.push_back({(*m)[2], (*m)[4], (*m)[1], (*m)[3], {}, {}});
   return found;
 }
 
@@ -110,6 +110,8 @@ Expectations read_expectations(const std::string& spec) {
       e.nothing = true;
     else if (line.starts_with(expect_mark))
       e.findings.push_back(parse_finding(line.substr(expect_mark.size())));
+    else if (line.starts_with(help_mark) && !e.findings.empty())
+      e.findings.back().help = line.substr(help_mark.size());
   }
   return e;
 }
@@ -122,23 +124,28 @@ std::vector<Finding> find(const std::string& spec) {
 bool agree(const std::vector<Finding>& expected, const std::vector<Finding>& found) {
   return std::equal(expected.begin(), expected.end(), found.begin(), found.end(),
                     [](const Finding& e, const Finding& f) {
-                      return e.head() == f.head() && f.message.find(e.message) != std::string::npos;
+                      return e.head() == f.head() && e.help == f.help &&
+                             f.message.find(e.message) != std::string::npos;
                     });
 }
 
 std::string as_comments(const std::vector<Finding>& findings) {
   std::string out = findings.empty() ? "# expect: nothing\n" : "";
-  for (const Finding& f : findings)
+  for (const Finding& f : findings) {
     out += fmt::format("{}{} {}\n", expect_mark, f.head(), f.message);
+    if (!f.help.empty())
+      out += fmt::format("{}{}\n", help_mark, f.help);
+  }
   return out;
 }
 
 void rewrite(const Expectations& e, std::vector<Finding> found) {
   std::istringstream in(read_text_file(e.file));
   std::string kept, line, rest;
-  size_t kept_lines = std::max<size_t>(found.size(), 1);
+  const std::string comments = as_comments(found);
+  auto kept_lines = static_cast<size_t>(std::count(comments.begin(), comments.end(), '\n'));
   for (size_t i = 0; i < e.lines && std::getline(in, line); ++i)
-    if (!line.starts_with(expect_mark)) {
+    if (!line.starts_with(expect_mark) && !line.starts_with(help_mark)) {
       kept += line + "\n";
       ++kept_lines;
     }
