@@ -21,13 +21,15 @@ struct Declared {
   size_t depth = 0;  // of the block that declares it, for ModelDims
   NodeId node;
   bool failed = false;  // its declaration was reported
+  int cause = -1;       // by this finding
   std::optional<Init> value;
 };
 
-// A node, a parameter, or the map that a block gives. None of them: its step failed and was
-// reported.
+// A node, a parameter, or the map that a block gives. None of them: its step failed, and `cause` is
+// the finding that says why.
 struct Value {
   NodeId node;
+  int cause = -1;
   Declared* parameter = nullptr;
   std::map<std::string, Value, std::less<>> members;
 

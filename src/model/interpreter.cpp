@@ -15,6 +15,19 @@
 namespace mtf {
 namespace {
 
+// Of steps that could not be checked: the first few.
+std::string not_checked(const std::set<std::string>& steps) {
+  constexpr size_t most = 3;
+  std::vector<std::string> names(steps.begin(), steps.end());
+  if (names.size() == 1)
+    return fmt::format("step {} reads what is wrong here and was not checked", names[0]);
+  if (names.size() > most + 1) {
+    names.resize(most);
+    names.push_back(fmt::format("{} more", steps.size() - most));
+  }
+  return fmt::format("steps {} read what is wrong here and were not checked", listed(names));
+}
+
 // "option 'positions'", by which a choice is made.
 std::string option_of(const Frame& frame, std::string_view choice) {
   const YamlNode* cases = frame.block.body->find("choose")->find(choice);
@@ -81,17 +94,19 @@ Graph Interpreter::part() {
   return std::move(graph);
 }
 
+int Interpreter::first_error_since(size_t findings) const {
+  for (size_t i = findings; i < found_.all().size(); ++i)
+    if (found_.all()[i].severity == Severity::error)
+      return static_cast<int>(i);
+  return -1;
+}
+
 // Mistakes in library files name the place in the spec that uses them.
 void Interpreter::hand_over(Diagnostics& to) {
-  size_t unchecked = unchecked_.size();
+  int index = 0;
   for (Diagnostic d : found_.all()) {
-    if (d.severity == Severity::error)
-      if (const size_t n = std::exchange(unchecked, 0); n > 0)
-        d.notes.emplace_back(SourceSpan{}, n == 1
-                                               ? "1 step that reads what is wrong was not checked"
-                                               : fmt::format("{} steps that read what is wrong "
-                                                             "were not checked",
-                                                             n));
+    if (const auto it = unchecked_.find(index++); it != unchecked_.end())
+      d.notes.emplace_back(SourceSpan{}, not_checked(it->second));
     const bool is_size = d.code == Code::model_shape || d.code == Code::dims_expression;
     if (is_size && options_.microbatches > 1)
       d.notes.emplace_back(
@@ -242,6 +257,7 @@ void Interpreter::declare_inputs(Frame& frame) {
   if (!inputs)
     return;
   for (const auto& [key, value] : inputs->entries) {
+    const size_t before = found_.all().size();
     const YamlNode* dims = value.is_map() ? value.find("dims") : &value;
     const YamlNode* dtype = value.find("dtype");
     const bool known = check_keys(value, "dims", "dtype", "input '" + key.text + "'");
@@ -259,6 +275,7 @@ void Interpreter::declare_inputs(Frame& frame) {
     builder_.origin = {key.span, key.text};
     if (good)
       leaf.node = builder_.leaf("input", key.text, {{*ids}, *type});
+    leaf.cause = first_error_since(before);
     define(frame, key, std::move(leaf), true);
   }
   builder_.batch = dims_.batch();
@@ -269,6 +286,7 @@ void Interpreter::declare_params(Frame& frame) {
   if (!params)
     return;
   for (const auto& [key, value] : params->entries) {
+    const size_t before = found_.all().size();
     Declared d;
     d.path = frame.scope.empty() ? key.text : frame.scope + "/" + key.text;
     d.dims = value.is_map() ? value.find("dims") : &value;
@@ -280,6 +298,7 @@ void Interpreter::declare_params(Frame& frame) {
       report(Code::spec_missing_key, value.span,
              fmt::format("parameter '{}' has no 'dims'", key.text));
     d.failed = !d.dims;
+    d.cause = first_error_since(before);
     declared_.push_back(std::move(d));
     Value leaf;
     leaf.parameter = &declared_.back();
@@ -288,6 +307,7 @@ void Interpreter::declare_params(Frame& frame) {
 }
 
 void Interpreter::make_leaf(Declared& d) {
+  const size_t before = found_.all().size();
   FindDim find = dims_at(d.depth);
   std::optional<std::vector<DimId>> dims = read_dims(*d.dims, "dims", find, found_);
   bool good =
@@ -297,6 +317,7 @@ void Interpreter::make_leaf(Declared& d) {
     good = d.value.has_value();
   }
   d.failed = !good;
+  d.cause = first_error_since(before);
   if (!good)
     return;
   Origin step = builder_.origin;

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <set>
-#include <tuple>
+#include <string>
 #include <vector>
 
 #include "model/frame.h"
@@ -62,6 +63,7 @@ class Interpreter {
   Target report_unknown_op(Frame& frame, const YamlNode::Key& key);  // gives what is meant
 
   Value apply(Frame& frame, const Call& call);
+  static int cause_of(const std::vector<Value>& operands);  // of one that is unknown; -1: none is
   Value apply_op(Frame& frame, const Call& call, std::vector<Value> operands);
   Value apply_repeat(Frame& frame, const Call& call);
   std::optional<int64_t> read_times(Frame& frame, const Call& call);
@@ -80,6 +82,7 @@ class Interpreter {
   FindDim dims_at(size_t depth);
 
   Value report(Code code, SourceSpan where, std::string message, Help help = {});
+  int first_error_since(size_t findings) const;  // -1: there is none
   void hand_over(Diagnostics& to);
 
   const Spec& spec_;
@@ -92,9 +95,9 @@ class Interpreter {
   ModelFiles files_;
   std::deque<Declared> declared_;
   std::set<const YamlNode*> used_blocks_;
-  std::set<std::tuple<int, int, int>> unchecked_;  // places of steps that read unknown values
-  size_t entered_ = 0;                   // steps and blocks so far
-  bool too_large_ = false;               // and reported
+  std::map<int, std::set<std::string>> unchecked_;  // by cause: steps that read unknown values
+  size_t entered_ = 0;                              // steps and blocks so far
+  bool too_large_ = false;                          // and reported
   std::vector<const YamlNode*> active_;  // the blocks in progress, to see one that uses itself
 };
 

@@ -86,7 +86,9 @@ std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numer
 
 Graph sound_part(const Spec& spec, Sources& sources, const Numerics& numerics) {
   Diagnostics known;
-  return Interpreter(spec, sources, numerics, known, {}).part();
+  BuildOptions options;
+  options.microbatches = spec.train ? spec.train->microbatches : 1;
+  return Interpreter(spec, sources, numerics, known, options).part();
 }
 
 std::set<std::string, std::less<>> words_of_model(const Spec& spec) {

@@ -33,7 +33,11 @@ void Interpreter::run_steps(Frame& frame) {
       continue;
     }
     const Entry& step = item.entries[0];
-    define(frame, step.first, run_step(frame, step), true);
+    const size_t before = found_.all().size();
+    Value value = run_step(frame, step);
+    if (value.unknown() && value.cause < 0)
+      value.cause = first_error_since(before);
+    define(frame, step.first, std::move(value), true);
   }
 }
 
@@ -134,7 +138,9 @@ Interpreter::Target Interpreter::report_unknown_op(Frame& frame, const YamlNode:
   const SourceSpan where = word == key.text ? key.span : SourceSpan{};
   Help help = suggest(word, where, known, "`mtf ops` lists the ops, `mtf show` the library");
   if (const std::string meant(op_meant_by(word)); !meant.empty() && word == key.text)
-    help = {fmt::format("it is called '{}' here", meant), {{where, meant}}};
+    help = {fmt::format("it is called '{}' here{}{}", meant, find_op(meant) ? ": " : "",
+                        find_op(meant) ? find_op(meant)->summary : ""),
+            {{where, meant}}};
   report(Code::model_unknown_name, key.span,
          fmt::format("no op, block or library file is called '{}'", word), help);
   return help.edits.empty() ? Target{} : find_target(frame, help.meant(), key.span);
@@ -146,11 +152,12 @@ Value Interpreter::apply(Frame& frame, const Call& call) {
   const size_t before = found_.all().size();
   std::vector<Value> operands = read_operands(frame, call.head->second);
   if (call.target.kind == Target::Kind::op) {
-    if (found_.all().size() == before &&
-        std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.unknown(); }))
-      unchecked_.emplace(call.head->first.span.file, call.head->first.span.line,
-                         call.head->first.span.column);
-    return apply_op(frame, call, std::move(operands));
+    const int cause = first_error_since(before) >= 0 ? -1 : cause_of(operands);
+    if (cause >= 0)
+      unchecked_[cause].insert(call.path);
+    Value value = apply_op(frame, call, std::move(operands));
+    value.cause = cause;
+    return value;
   }
   if (call.target.kind == Target::Kind::pass) {
     if (operands.empty())
@@ -167,6 +174,13 @@ Value Interpreter::apply(Frame& frame, const Call& call) {
            fmt::format("{} takes no attribute '{}'; options stand in `with:`",
                        call.target.block->name, attribute->first.text));
   return call_block(call, *call.target.block, std::move(operands), call.path);
+}
+
+int Interpreter::cause_of(const std::vector<Value>& operands) {
+  for (const Value& v : operands)
+    if (const int cause = v.parameter ? v.parameter->cause : v.cause; cause >= 0)
+      return cause;
+  return -1;
 }
 
 Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> operands) {
@@ -192,6 +206,8 @@ Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> o
   for (const Value& value : operands)
     nodes.push_back(node_of(value, call.head->second.span));
   bool known = std::all_of(nodes.begin(), nodes.end(), [](NodeId id) { return id.index >= 0; });
+  if (attrs && !known)
+    builder_.require_attributes(op, nodes, *attrs);
   if (!attrs || !known)
     return {};
   if (op.random && options_.training && builder_.step.index < 0)

@@ -96,7 +96,21 @@ bool Builder::require_dims(NodeId x, std::span<const DimId> dims) {
   return all;
 }
 
-bool Builder::check_call(const OpDef& op, const std::vector<NodeId>& operands, const Attrs& attrs) {
+bool Builder::require_attributes(const OpDef& op, std::span<const NodeId> operands,
+                                 const Attrs& attrs) {
+  bool all = true;
+  const OpDef* outer = std::exchange(op_, op_ ? op_ : &op);
+  for (const AttrDef& a : op.attributes)
+    if (a.required && !attrs.find(a.name)) {
+      error(Code::model_attribute, fmt::format("the attribute '{}' is missing", a.name),
+            help_for(a, operands));
+      all = false;
+    }
+  op_ = outer;
+  return all;
+}
+
+bool Builder::check_call(const OpDef& op, const std::vector<NodeId>& operands) {
   int n = static_cast<int>(operands.size());
   bool fits = n >= op.min_operands && (op.max_operands < 0 || n <= op.max_operands);
   if (!fits) {
@@ -107,12 +121,6 @@ bool Builder::check_call(const OpDef& op, const std::vector<NodeId>& operands, c
     error(Code::model_step,
           fmt::format("takes {} operand{}, not {}", range, range == "1" ? "" : "s", n));
   }
-  for (const AttrDef& a : op.attributes)
-    if (a.required && !attrs.find(a.name)) {
-      error(Code::model_attribute, fmt::format("the attribute '{}' is missing", a.name),
-            help_for(a, operands));
-      fits = false;
-    }
   return fits;
 }
 
@@ -131,14 +139,15 @@ NodeId Builder::add(const OpDef& op, std::vector<NodeId> operands, Attrs attrs) 
   for (NodeId id : operands)
     if (id.index < 0)
       return {};
-  const OpDef* written = op_;
+  const OpDef* outer = op_;
   if (!op_)
     op_ = &op;
   NodeId result;
-  if (check_call(op, operands, attrs))
+  const bool fits = check_call(op, operands);
+  if (require_attributes(op, operands, attrs) && fits)
     result = op.build ? add_composite(op, std::move(operands), std::move(attrs))
                       : add_node(op, std::move(operands), std::move(attrs));
-  op_ = written;
+  op_ = outer;
   return result;
 }
 

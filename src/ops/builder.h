@@ -45,6 +45,10 @@ class Builder {
   Shape shape(NodeId id) const { return id.index < 0 ? Shape{} : graph[id].type.shape; }
   DType dtype(NodeId id) const { return id.index < 0 ? DType::f32 : graph[id].type.dtype; }
 
+  // Reports each attribute that the op requires and lacks; true if there is none. Operands may be
+  // unknown (index -1).
+  bool require_attributes(const OpDef& op, std::span<const NodeId> operands, const Attrs& attrs);
+
   // Leaves. `kind` is "input", "parameter" or "state"; the name is unique among its kind.
   NodeId leaf(std::string_view kind, std::string name, Type type);
   NodeId constant(double value, DType dtype);
@@ -89,7 +93,7 @@ class Builder {
  private:
   const OpDef* op_ = nullptr;  // what the spec wrote, for messages
 
-  bool check_call(const OpDef& op, const std::vector<NodeId>& operands, const Attrs& attrs);
+  bool check_call(const OpDef& op, const std::vector<NodeId>& operands);
   Help help_for(const AttrDef& missing, std::span<const NodeId> operands) const;
   SourceSpan place_of(DimId) const;
   bool check_shape(const Shape& shape);

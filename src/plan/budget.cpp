@@ -19,48 +19,57 @@ struct Part {
   std::string help;
 };
 
-// The largest tensor of a kind that outlives programs, as one device holds it.
-Part resident(const Plan& plan, Storage storage, const char* name) {
-  Part part{name, plan.resident.bytes_of(storage), {}};
-  const Persistent* largest = nullptr;
-  for (const Persistent& p : plan.resident.list)
-    if (p.value.storage == storage &&
-        (!largest || p.value.local_bytes() > largest->value.local_bytes()))
-      largest = &p;
-  if (largest)
-    part.help = fmt::format("split dims of {}, the largest: {}, {} on a device",
-                            largest->value.name, show(plan.programs[0].program, largest->value),
-                            in_bytes(largest->value.local_bytes()));
-  return part;
+// What copies of a step hold: all of their bytes on one device, and one of them.
+struct Held {
+  int64_t bytes = 0, copies = 0;
+  std::string like;  // "f32 [batch=64, hidden/model=512]"
+};
+using ByStep = std::map<std::string, Held>;  // "layers[*]/attention/probs"
+
+void hold(ByStep& held, const std::string& name, const Program& p, const Value& v) {
+  Held& h = held[folded(name)];
+  h.bytes += v.local_bytes();
+  if (h.copies++ == 0)
+    h.like = show(p, v);
 }
 
-// What lies in the arena while an instruction runs, in bytes: "layers[*]/attention/probs" -> 4096.
-std::map<std::string, int64_t> live_at(const PlannedProgram& planned, int at) {
+// The largest three: "layers[*]/mlp/wide 4.00 MiB in 4 of f32 [batch/data=8, d_ff=512] and ...".
+std::string largest(const ByStep& held) {
+  std::vector<std::pair<std::string, Held>> all(held.begin(), held.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  all.resize(std::min<size_t>(all.size(), 3));
+  std::vector<std::string> words;
+  for (const auto& [name, h] : all)
+    words.push_back(fmt::format("{} {} {}of {}", name, in_bytes(h.bytes),
+                                h.copies == 1 ? "" : fmt::format("in {} ", h.copies), h.like));
+  return listed(words);
+}
+
+Part resident(const Plan& plan, Storage storage, const char* name) {
+  ByStep held;
+  for (const Persistent& p : plan.resident.list)
+    if (p.value.storage == storage)
+      hold(held, p.value.name, program_of(plan, p), p.value);
+  return {name, plan.resident.bytes_of(storage),
+          held.empty() ? "" : fmt::format("split dims of the largest: {}", largest(held))};
+}
+
+// What lies in the arena while an instruction runs.
+ByStep live_at(const PlannedProgram& planned, int at) {
   const Program& p = planned.program;
   const Uses uses(p);
   std::vector<int> last(p.values.size(), -1);
   for (size_t i = 0; i < p.code.size(); ++i)
     for (ValueId v : p.code[i].inputs)
       last[static_cast<size_t>(root(p, v).index)] = static_cast<int>(i);
-  std::map<std::string, int64_t> live;
+  ByStep live;
   for (size_t v = 0; v < p.values.size(); ++v)
     if (planned.memory.place[v].segment == MemoryPlan::Segment::arena &&
         planned.memory.place[v].offset >= 0 && uses.maker[v] >= 0 && uses.maker[v] <= at &&
         std::max(last[v], uses.maker[v]) >= at)
-      live[folded(p.values[v].name)] += p.values[v].local_bytes();
+      hold(live, p.values[v].name, p, p.values[v]);
   return live;
-}
-
-// The largest three, "h 1.50 MiB, y 1.00 MiB and z 4.00 KiB".
-std::string largest(const std::map<std::string, int64_t>& bytes) {
-  std::vector<std::pair<std::string, int64_t>> all(bytes.begin(), bytes.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  all.resize(std::min<size_t>(all.size(), 3));
-  std::vector<std::string> words;
-  for (const auto& [name, size] : all)
-    words.push_back(fmt::format("{} {}", name, in_bytes(size)));
-  return listed(words);
 }
 
 // Axes that split nothing that any program holds.
@@ -77,16 +86,17 @@ std::vector<std::string> idle_axes(const Plan& plan) {
   return idle;
 }
 
-Part activations(const Plan& plan) {
+Part activations(const Plan& plan, int64_t microbatches) {
   Part part{"activations", plan.arena_bytes, {}};
   for (const PlannedProgram& p : plan.programs)
     if (p.memory.arena_bytes == plan.arena_bytes && p.memory.peak_at >= 0) {
       const Instruction& at = p.program.code[static_cast<size_t>(p.memory.peak_at)];
-      part.help = fmt::format("most activations live while {} runs{}: {}; split their dims",
-                              at.origin.scope, at.phase == Phase::backward ? " backward" : "",
-                              largest(live_at(p, p.memory.peak_at)));
+      part.help =
+          fmt::format("most activations live while {} runs{}, so split dims of the largest: {}",
+                      at.origin.scope, at.phase == Phase::backward ? " backward" : "",
+                      largest(live_at(p, p.memory.peak_at)));
       if (p.program.name == "accumulate")
-        part.help += ", or raise `train.microbatches`";
+        part.help += fmt::format("; or raise `train.microbatches`, now {}", microbatches);
       break;
     }
   return part;
@@ -104,7 +114,7 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
       resident(plan, Storage::gradient, "gradients"),
       resident(plan, Storage::state, "optimizer state"),
       resident(plan, Storage::cache, "key/value cache"),
-      activations(plan),
+      activations(plan, spec.train ? spec.train->microbatches : 1),
       {"inputs and outputs", plan.io_bytes, "split the batch over an axis, or make it smaller"},
       {"workspace", plan.scratch_bytes, ""}};
   std::erase_if(parts, [](const Part& p) { return p.bytes == 0; });

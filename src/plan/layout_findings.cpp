@@ -67,21 +67,22 @@ std::string others(Code code, size_t n) {
 }  // namespace
 
 void LayoutFindings::once(const std::string& cause, const std::string& scope,
-                          const std::function<Diagnostic()>& say) {
+                          const LayoutRule* rule, const std::function<Diagnostic()>& say) {
   const auto [it, fresh] = index_.try_emplace(cause, found_.size());
   if (fresh)
-    found_.push_back({say(), {}});
+    found_.push_back({say(), rule, {}});
   found_[it->second].scopes.insert(scope);
 }
 
 void LayoutFindings::conflicts(const Graph& graph, const Node& node, const std::vector<DimId>& dims,
                                const std::vector<WalkConflict>& conflicts, bool is_op) {
-  conflict_ = conflict_ || !conflicts.empty();
+  for (const WalkConflict& c : conflicts)
+    conflicting_.insert({c.rule, c.other});
   if (node.phase != Phase::forward)  // the same rules conflict in the forward already
     return;
   for (const WalkConflict& c : conflicts)
     once(fmt::format("{} {} {}", fmt::ptr(c.rule), fmt::ptr(c.other), int{c.axis.index}),
-         node.origin.scope, [&] {
+         node.origin.scope, c.rule, [&] {
            return c.other ? reused(graph, node, dims, c, is_op) : indivisible(graph, node, dims, c);
          });
 }
@@ -90,16 +91,18 @@ void LayoutFindings::gathered(const std::string& tensor, const Origin& origin, i
   if (bytes <= rules_.gather_limit)
     return;
   const SourceSpan& at = origin.span;
-  once(fmt::format("gather {}:{}:{}", at.file, at.line, at.column), tensor, [&]() -> Diagnostic {
-    return {Code::layout_gather_limit,
-            fmt::format("gathering {} makes {} bytes ({}) on every device; limits.gather allows "
-                        "{} ({})",
-                        tensor, with_commas(bytes), in_bytes(bytes),
-                        with_commas(rules_.gather_limit), in_bytes(rules_.gather_limit)),
-            at,
-            {},
-            "split what reads it over the same axis, or raise `limits: {gather: ...}`"};
-  });
+  once(fmt::format("gather {}:{}:{}", at.file, at.line, at.column), tensor, nullptr,
+       [&]() -> Diagnostic {
+         return {
+             Code::layout_gather_limit,
+             fmt::format("gathering {} makes {} bytes ({}) on every device; limits.gather allows "
+                         "{} ({})",
+                         tensor, with_commas(bytes), in_bytes(bytes),
+                         with_commas(rules_.gather_limit), in_bytes(rules_.gather_limit)),
+             at,
+             {},
+             "split what reads it over the same axis, or raise `limits: {gather: ...}`"};
+       });
 }
 
 void LayoutFindings::inexact(const Graph& graph, NodeId sum, DimId summed, const AxisList& axes) {
@@ -107,35 +110,43 @@ void LayoutFindings::inexact(const Graph& graph, NodeId sum, DimId summed, const
     return;
   const Origin& at = graph[sum].origin;
   const RuleUse by = rule_for(rules_, at.scope, graph[summed], axes[0]);
-  once(fmt::format("sum {} {}", fmt::ptr(by.use), graph[summed].name), made_by(graph, sum), [&] {
-    const Dim& dim = graph[summed];
-    const DimId blocks = block_image(graph[sum], summed);
-    const int64_t ways = mesh_.size(axes), count = blocks.index < 0 ? 1 : graph[blocks].size;
-    const std::string fast = "`numerics: {exact: fast}` to let them differ";
-    Diagnostic d{
-        Code::layout_inexact,
-        fmt::format("{} splits {} by {}, but its sum in {} is made in {} block{}: the last "
-                    "bits of results will differ from other layouts",
-                    mesh_.show(axes), dim.show(), ways, made_by(graph, sum), count,
-                    count == 1 ? "" : "s"),
-        by.use ? by.use->span : at.span,
-        {},
-        std::has_single_bit(static_cast<uint64_t>(ways))
-            ? fmt::format("write `numerics: {{blocks: {{{}: {}}}}}`, or {}", dim.rule, ways, fast)
-            : fmt::format("{} is no power of two, and other counts of blocks have no fixed "
-                          "order; change the mesh, or write {}",
-                          ways, fast),
-        numerics_.exact_required ? Severity::error : Severity::warning};
-    if (by.use)
-      d.notes = {{at.span, fmt::format("{} is made here", at.scope)}};
-    return d;
-  });
+  once(fmt::format("sum {} {}", fmt::ptr(by.use), graph[summed].name), made_by(graph, sum), by.rule,
+       [&] {
+         const Dim& dim = graph[summed];
+         const DimId blocks = block_image(graph[sum], summed);
+         const int64_t ways = mesh_.size(axes), count = blocks.index < 0 ? 1 : graph[blocks].size;
+         std::string help =
+             std::has_single_bit(static_cast<uint64_t>(ways))
+                 ? fmt::format(
+                       "cut it into {} blocks, for equal bits on every mesh that splits '{}' by at "
+                       "most {}: `blocks: {{{}: {}}}` in `numerics:`",
+                       ways, dim.name, ways, dim.rule, ways)
+                 : fmt::format(
+                       "{} is no power of two, so that no number of blocks gives equal bits: split "
+                       "'{}' another way",
+                       ways, dim.name);
+         if (!numerics_.exact_required)
+           help += "; or let the bits differ: `exact: fast` in `numerics:`";
+         Diagnostic d{
+             Code::layout_inexact,
+             fmt::format("{} splits {} by {}, but its sum in {} is added up in {} block{}: the "
+                         "last bits of results will differ from other meshes",
+                         mesh_.show(axes), dim.show(), ways, made_by(graph, sum), count,
+                         count == 1 ? "" : "s"),
+             by.use ? by.use->span : at.span,
+             {},
+             std::move(help),
+             numerics_.exact_required ? Severity::error : Severity::warning};
+         if (by.use)
+           d.notes = {{at.span, fmt::format("{} is made here", at.scope)}};
+         return d;
+       });
 }
 
 void LayoutFindings::report(Diagnostics& diagnostics) const {
   for (const Found& f : found_) {
-    if (conflict_ && f.diagnostic.code == Code::layout_inexact)
-      continue;  // a layout that cannot be is not judged further
+    if (f.diagnostic.code == Code::layout_inexact && conflicting_.contains(f.rule))
+      continue;  // a rule that cannot be is not judged further
     Diagnostic d = f.diagnostic;
     if (const std::string more = others(d.code, f.scopes.size() - 1);
         f.scopes.size() > 1 && !more.empty())
@@ -170,7 +181,6 @@ Diagnostic LayoutFindings::indivisible(const Graph& graph, const Node& node,
     if (!use.soft)
       axes.push_back(use.axis);
   const int64_t ways = mesh_.size(axes), below = dim.size / ways * ways;
-  const std::string soft = softened(*c.rule, c.axis, mesh_);
   const std::string what = dim.parts == 1
                                ? fmt::format("'{}'={}", dim.name, dim.show_size())
                                : fmt::format("'{}'={} in {} microbatches of {}", dim.name,
@@ -178,15 +188,20 @@ Diagnostic LayoutFindings::indivisible(const Graph& graph, const Node& node,
   const std::string sizes =
       below > 0 ? fmt::format("{} or {}", below * dim.parts, (below + ways) * dim.parts)
                 : std::to_string(ways * dim.parts);
-  std::string help = fmt::format("give the mesh such an axis, or make the rule soft: `{}`; ", soft);
-  if (dim.parts == 1 && below > 0)  // else most of it would be padding
-    help += fmt::format("or pad the dim: `{}: {{size: {}, pad: {}}}`, or make it {}", dim.name,
-                        dim.true_size(), ways, sizes);
+  std::vector<std::string> names;
+  for (AxisId a : axes)
+    names.push_back(fmt::format("'{}'", mesh_.axes[static_cast<size_t>(a.index)].name));
+  std::string help = fmt::format(
+      "give {} such a size; or make the rule soft, which leaves '{}' whole here: `{}`; or ",
+      listed(names), dim.name, softened(*c.rule, c.axis, mesh_));
+  const int64_t padded = (dim.true_size() + ways - 1) / ways * ways;
+  if (dim.parts == 1 && 2 * padded <= 3 * dim.true_size())
+    help += fmt::format("pad it to a multiple of {}, in `dims:`: `{}: {{size: {}, pad: {}}}`", ways,
+                        dim.name, dim.true_size(), ways);
   else if (const int64_t fewer = fewer_parts(dim, ways); fewer > 0)
-    help += fmt::format("or take {} microbatch{}, or make '{}' {}", fewer, fewer == 1 ? "" : "es",
-                        dim.name, sizes);
+    help += fmt::format("take {} microbatch{}", fewer, fewer == 1 ? "" : "es");
   else
-    help += fmt::format("or make '{}' {}", dim.name, sizes);
+    help += fmt::format("make it {}", sizes);
   return {Code::layout_indivisible,
           fmt::format("{} is not divisible by {}; axis sizes that would do: {}", what,
                       mesh_.show(axes), divisors(dim.size, ways)),

@@ -32,10 +32,11 @@ class LayoutFindings {
  private:
   struct Found {
     Diagnostic diagnostic;
-    std::set<std::string> scopes;  // of the ops and tensors it happens in
+    const LayoutRule* rule = nullptr;  // it is about; may be null
+    std::set<std::string> scopes;      // of the ops and tensors it happens in
   };
 
-  void once(const std::string& cause, const std::string& scope,
+  void once(const std::string& cause, const std::string& scope, const LayoutRule*,
             const std::function<Diagnostic()>& say);
   Diagnostic reused(const Graph&, const Node&, const std::vector<DimId>&, const WalkConflict&,
                     bool is_op) const;
@@ -45,7 +46,7 @@ class LayoutFindings {
   const Mesh& mesh_;
   const LayoutRules& rules_;
   const Numerics& numerics_;
-  bool conflict_ = false;
+  std::set<const LayoutRule*> conflicting_;
   std::map<std::string, size_t> index_;  // by cause
   std::vector<Found> found_;
 };

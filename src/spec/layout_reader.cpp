@@ -65,7 +65,8 @@ void Reader::read_rule(const Key& dim, const YamlNode& axes, std::vector<LayoutR
 
 void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
   if (!node.is_scalar())
-    return report_type(node, rule.dim, "an axis of the mesh, or a list of axes", diagnostics);
+    return report_type(node, rule.dim, "an axis of the mesh, or a list of axes", diagnostics,
+                       node.is_map() ? "sizes and padding stand in `dims:`" : "");
   std::string name = node.text;
   bool soft = name.ends_with('?');
   if (soft)
@@ -80,7 +81,10 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
     const bool infers = mesh_ == &spec_.infer.mesh;
     std::string all = known.empty() ? "the spec has no `mesh:`" : "its axes are " + listed(known);
     if (infers && !spec_.has("infer.layout"))
-      all += "; `infer:` has a mesh and no layout of its own, so that this one holds: give it one";
+      all += fmt::format(
+          "; `infer:` takes this layout with a mesh of its own: add `{}: 1` to that mesh, or give "
+          "`infer:` a layout too",
+          name);
     for (std::string& candidate : known)
       candidate += soft ? "?" : "";
     std::vector<std::pair<SourceSpan, std::string>> notes;

@@ -191,6 +191,8 @@ MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
     const bool here = map.empty() || map.substr(map.rfind('.') + 1) == title;
     if (here && is_known(last) && synonym->same_value)
       return this_key(key, last);
+    if (here && last == title && !known.empty())  // learning_rate: {lr: 0.1}
+      return this_key(key, known[0]);
     if (ours == "mesh")
       return {"", "the ranks are those of `mesh`, which gives each axis its size"};
     if (!map.empty() || stands_at_top(ours))
@@ -204,7 +206,8 @@ MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
     return {near[0], suggest(key.text, key.span, known)};
   // Short words are near to anything, and so are words that begin another way (recompute).
   if (plain.size() >= 6)
-    if (const std::vector<std::string> near = nearest(plain, keys); !near.empty() && near[0][0] == plain[0])
+    if (const std::vector<std::string> near = nearest(plain, keys);
+        !near.empty() && near[0][0] == plain[0])
       return {"", fmt::format("did you mean '{}'? {}", near[0], belongs(near[0], value, document))};
   return {"", "its keys are " + listed(known)};
 }

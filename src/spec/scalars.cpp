@@ -225,7 +225,7 @@ std::string describe(const YamlNode& node) {
     case YamlNode::Kind::null:
       return "nothing";
     case YamlNode::Kind::list:
-      return "a list";
+      return fmt::format("a list of {}", node.items.size());
     case YamlNode::Kind::map:
       return "a map";
     case YamlNode::Kind::scalar:

@@ -114,20 +114,14 @@ bool rules_use(const std::vector<LayoutRule>& rules, AxisId axis) {
   return false;
 }
 
-// ", such as `batch: [data, pod]`": the dim that counts examples takes any axis.
-std::string with_axis(const Spec& spec, const std::string& axis) {
-  const std::string batch = spec.data ? spec.data->batch : "batch";
-  std::string axes;
-  for (const LayoutRule& rule : spec.layout.rules)
-    for (const LayoutRule::Use& use : rule.axes)
-      if (rule.dim == batch)
-        axes += spec.mesh.axes[static_cast<size_t>(use.axis.index)].name + ", ";
-  const bool there = std::any_of(spec.dims.begin(), spec.dims.end(),
-                                 [&](const DimSpec& d) { return d.name == batch; });
-  if (!there)
-    return "";
-  return axes.empty() ? fmt::format(", such as `{}: {}`", batch, axis)
-                      : fmt::format(", such as `{}: [{}{}]`", batch, axes, axis);
+// The dims that no rule splits, if there are any: "; no rule splits heads and vocab yet".
+std::string whole_dims(const Spec& spec) {
+  std::vector<std::string> whole;
+  for (const DimSpec& d : spec.dims)
+    if (std::none_of(spec.layout.rules.begin(), spec.layout.rules.end(),
+                     [&](const LayoutRule& rule) { return rule.dim == d.name; }))
+      whole.push_back(d.name);
+  return whole.empty() ? "" : "; no rule splits " + listed(whole) + " yet";
 }
 
 void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
@@ -144,8 +138,9 @@ void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
                        axis.name, axis.size),
            spec.span("mesh." + axis.name),
            {},
-           fmt::format("give it to a dim in `layout:`{}, or leave it out of the mesh",
-                       with_axis(spec, axis.name))});
+           fmt::format("give it to a dim in `layout:`, alone or in a list of axes, or leave it out "
+                       "of the mesh{}",
+                       whole_dims(spec))});
   }
 }
 

@@ -139,7 +139,8 @@ TEST_CASE("library families: unknown names, options and cases are shown in the s
   CHECK(missing.message.find("kv_heads") != std::string::npos);
   CHECK(grouped.sources[missing.where.file].name == "library:grouped_query_attention");
   REQUIRE(missing.notes.size() == 2);
-  CHECK(missing.notes[0].second.ends_with("steps that read what is wrong were not checked"));
+  CHECK(missing.notes[0].second.ends_with(
+      " and 8 more read what is wrong here and were not checked"));
   CHECK(missing.notes[1].first.line == 5);
 }
 

@@ -181,7 +181,8 @@ TEST_CASE("a broken budget says by how much, what takes most, and what would hel
   CHECK(d.notes[0].second.find("parameters " + in_bytes((2 * 512 * 4096 + 4096) * 4)) !=
         std::string::npos);
   CHECK(d.help.text ==
-        "split dims of v, the largest: f32 [hidden=4096, io=512], 8.00 MiB on a device");
+        "split dims of the largest: v 8.00 MiB of f32 [hidden=4096, io=512], w 8.00 MiB of f32 "
+        "[io=512, hidden=4096] and bias 16.00 KiB of f32 [hidden=4096]");
 }
 
 TEST_CASE("a name or key that is wrong once is said once, however often it is read") {

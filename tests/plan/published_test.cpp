@@ -126,7 +126,8 @@ TEST_CASE("the seven language models of the paper have its parameter counts") {
     const int64_t norms = (2 * layers + 1) * 2 * d;
     CHECK(parameters(*planned.plan) == products + norms);
     CHECK(static_cast<double>(products) / 1e9 == Approx(billions).margin(0.0005));
-    // On 32 rows the batch's 8 blocks do not do for the gradients of scales and shifts, nor the loss.
+    // On 32 rows the batch's 8 blocks do not do for the gradients of scales and shifts, nor the
+    // loss.
     const Program& accumulate = planned.plan->programs[1].program;
     CHECK(accumulate.sums - accumulate.exact_sums == 2 * (2 * layers + 1) + 2);
   }
