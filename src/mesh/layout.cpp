@@ -85,11 +85,16 @@ std::string softened(const LayoutRule& rule, AxisId soft, const Mesh& mesh) {
   return rule.dim + ": " + (rule.axes.size() == 1 ? axes : "[" + axes + "]");
 }
 
-const std::vector<LayoutRule>& LayoutRules::for_tensor(std::string_view path) const {
+const LayoutRules::Override* LayoutRules::override_of(std::string_view path) const {
   for (size_t i = tensors.size(); i-- > 0;)
     if (path_matches(tensors[i].first, path))
-      return tensors[i].second;
-  return rules;
+      return &tensors[i];
+  return nullptr;
+}
+
+const std::vector<LayoutRule>& LayoutRules::for_tensor(std::string_view path) const {
+  const Override* own = override_of(path);
+  return own ? own->second : rules;
 }
 
 std::vector<AxisList> walk(const std::vector<const Dim*>& dims, const Mesh& mesh,

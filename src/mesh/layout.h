@@ -27,11 +27,15 @@ struct LayoutRule {
 std::string softened(const LayoutRule&, AxisId soft, const Mesh&);
 
 struct LayoutRules {
+  using Override = std::pair<std::string, std::vector<LayoutRule>>;  // path pattern -> rules
+
   std::vector<LayoutRule> rules;
-  std::vector<std::pair<std::string, std::vector<LayoutRule>>> tensors;  // path pattern -> rules
+  std::vector<Override> tensors;
   int64_t gather_limit = INT64_MAX;  // bytes of the largest whole tensor a conversion may make
 
-  // The rules for a tensor of this path: the last matching pattern of `tensors`, else `rules`.
+  // The last of `tensors` whose pattern matches this path; null if none does.
+  const Override* override_of(std::string_view path) const;
+  // The rules for a tensor of this path: those of its override, else `rules`.
   const std::vector<LayoutRule>& for_tensor(std::string_view path) const;
 };
 

@@ -109,7 +109,7 @@ void LayoutFindings::inexact(const Graph& graph, NodeId sum, DimId summed, const
   if (numerics_.fast)
     return;
   const Origin& at = graph[sum].origin;
-  const RuleUse by = rule_for(rules_, at.scope, graph[summed], axes[0]);
+  const RuleUse by = rule_for(rules_.rules, graph[summed], axes[0]);
   once(fmt::format("sum {} {}", fmt::ptr(by.use), graph[summed].name), made_by(graph, sum), by.rule,
        [&] {
          const Dim& dim = graph[summed];

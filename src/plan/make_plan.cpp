@@ -136,13 +136,13 @@ bool warn_of_no_held_out(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_style(const std::vector<Program>& programs, const std::vector<int64_t>& runs_per_step,
-                 const LayoutRules& rules, Diagnostics& diagnostics) {
+                 const Spec& spec, Diagnostics& diagnostics) {
   std::vector<StepProgram> step;
   for (size_t i = 0; i < programs.size(); ++i)
     if (runs_per_step[i] > 0 && programs[i].name != "update")
       step.push_back({programs[i], runs_per_step[i]});
-  check_work(step, rules, diagnostics);
-  check_conversions(step, rules, diagnostics);
+  check_work(step, spec.layout, diagnostics);
+  check_conversions(step, spec, diagnostics);
 }
 
 // The steps of a model that are sound, where others are not or it cannot be trained: the errors of
@@ -193,7 +193,7 @@ std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
   if (job == Job::infer)
     return out;
   if (earlier == 0)  // a rule may have been dropped for an error
-    check_style(out.programs, out.runs_per_step, rules, diagnostics);
+    check_style(out.programs, out.runs_per_step, spec, diagnostics);
   check_rule_uses(spec, out.programs, diagnostics);
   check_patterns(spec, phases, diagnostics);
   return out;

@@ -62,11 +62,15 @@ class Partitioner {
 
   // ---- the layout policy -------------------------------------------------------------------
   std::vector<AxisList> rest_of(const Node& node) {
-    const Node& like = node.gradient_of.index >= 0 ? graph_[node.gradient_of] : node;
-    const auto* rules = &rules_.for_tensor(tensor_path(like));
+    const auto* rules = &rules_.for_tensor(path_of(node));
     const auto& [split, conflicts] = walked(node.type.shape.dims, *rules);
     findings_.conflicts(graph_, node, node.type.shape.dims, conflicts, false);
     return split;
+  }
+
+  // A gradient goes by the path of the value it is the gradient of.
+  std::string path_of(const Node& node) const {
+    return tensor_path(node.gradient_of.index >= 0 ? graph_[node.gradient_of] : node);
   }
 
   // The copies of a block walk over the same dims by the same rules.
@@ -228,7 +232,7 @@ class Partitioner {
       made.inexact = true;
     }
     add_partial(id, layout, result, made);
-    made.value = add_value(node, node.origin.scope, result, Storage::temporary);
+    made.value = add_value(node, path_of(node), result, Storage::temporary);
 
     Instruction& instruction = program_.code.emplace_back();
     instruction.action = Compute{lower(graph_, node, program_.mesh, layout),

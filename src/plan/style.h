@@ -3,11 +3,12 @@
 #pragma once
 
 #include <span>
-#include <string>
+#include <vector>
 
 #include "base/diagnostics.h"
 #include "mesh/layout.h"
 #include "plan/program.h"
+#include "spec/spec.h"
 
 namespace mtf {
 
@@ -22,9 +23,10 @@ struct StepProgram {
 void check_work(std::span<const StepProgram>, const LayoutRules&, Diagnostics&);
 
 // The same gather or exchange of an activation in every copy of a repeat, because a hard rule
-// splits it where its reader cannot be split. Conversions that soft rules ask for, reductions, and
+// splits it where its reader cannot be split, or a pattern of `layout.tensors` lets it rest where
+// neither its maker nor its reader has it. Conversions that soft rules ask for, reductions, and
 // what is made for weights and their gradients are no findings.
-void check_conversions(std::span<const StepProgram>, const LayoutRules&, Diagnostics&);
+void check_conversions(std::span<const StepProgram>, const Spec&, Diagnostics&);
 
 // The dims that an instruction's operands and results have, and the axes that split each.
 struct IterationSpace {
@@ -36,12 +38,11 @@ struct IterationSpace {
   DimId user_of(AxisId) const;      // the dim that an axis splits; index -1: it is idle
 };
 
-// The rule, of those for ops and of those for the tensor of this path, that gives an axis to a dim,
-// and where it does; null if there is none.
+// The rule that gives an axis to a dim, and where it does; null if there is none.
 struct RuleUse {
   const LayoutRule* rule = nullptr;
   const LayoutRule::Use* use = nullptr;
 };
-RuleUse rule_for(const LayoutRules&, const std::string& path, const Dim&, AxisId);
+RuleUse rule_for(const std::vector<LayoutRule>&, const Dim&, AxisId);
 
 }  // namespace mtf

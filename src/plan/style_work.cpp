@@ -159,7 +159,7 @@ class Work {
     const Group g = tiny_group(p, i);
     const IterationSpace space(p, i);
     const AxisList& axes = *space.of(g.split);
-    const RuleUse by = rule_for(rules_, i.origin.scope, p[g.split], axes[0]);
+    const RuleUse by = rule_for(rules_.rules, p[g.split], axes[0]);
     if (!by.rule || !said.insert(by.rule).second)
       return;
     diagnostics_.add(
@@ -212,12 +212,11 @@ DimId IterationSpace::user_of(AxisId axis) const {
   return {};
 }
 
-RuleUse rule_for(const LayoutRules& rules, const std::string& path, const Dim& dim, AxisId axis) {
-  for (const auto* list : {&rules.rules, &rules.for_tensor(path)})
-    for (const LayoutRule& rule : *list)
-      for (const LayoutRule::Use& use : rule.axes)
-        if (rule.dim == dim.rule && use.axis == axis)
-          return {&rule, &use};
+RuleUse rule_for(const std::vector<LayoutRule>& rules, const Dim& dim, AxisId axis) {
+  for (const LayoutRule& rule : rules)
+    for (const LayoutRule::Use& use : rule.axes)
+      if (rule.dim == dim.rule && use.axis == axis)
+        return {&rule, &use};
   return {};
 }
 

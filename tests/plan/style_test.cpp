@@ -35,6 +35,16 @@ bool mentions(const Diagnostic& d, const std::string& part) {
 
 using Ids = std::vector<std::string>;
 
+// A layout of specs/lm_bytes.yaml where these weights of feed forward rest over data.
+std::string weights(const std::vector<std::string>& names) {
+  std::string tensors;
+  for (const std::string& name : names)
+    tensors += fmt::format("\"layers[*]/mlp/{}\": {{d_model: data}}, ", name);
+  return "layout={rules: [{batch: data}, {heads: model}, {d_ff: model}, {vocab: model}], tensors: "
+         "{" +
+         tensors + "}}";
+}
+
 }  // namespace
 
 TEST_CASE("a product that leaves an axis idle: its FLOPs, their share, and what could be split") {
@@ -83,7 +93,7 @@ TEST_CASE("a gather in every copy of a repeat: bytes, both places, and three way
   CHECK(d.notes[0].first.line == 17);
   CHECK(d.help.text ==
         "give 'heads' the axis too: `heads: model`; to have it so, make the rule soft: `d: "
-        "model?`");
+        "\"model?\"`");
   CHECK(style_of(file, {"layout={d: model, heads: model}"}).empty());
   CHECK(ids(style_of(file, {"layout={d: 'model?'}"})) == Ids{"layout.idle-axis 1"});
   CHECK(ids(style_of(file, {"dims.layers=1"})) == Ids{"layout.idle-axis 8"});
@@ -97,7 +107,8 @@ TEST_CASE("a rule that an op cannot keep is converted away in every layer") {
   REQUIRE(ids(found) == Ids{"layout.repeated-conversion 1"});
   CHECK(mentions(found[0], "each of 4 copies gathers 'd_head' of layers[*]/attention/"));
   CHECK(found[0].help.text ==
-        "split another dim over 'model'; to have it so, make the rule soft: `d_head: model?`");
+        "split another dim over 'model'; to have it so, make the rule soft: `d_head: "
+        "\"model?\"`");
 }
 
 TEST_CASE("two rules that disagree in every layer are both shown") {
@@ -114,15 +125,87 @@ TEST_CASE("two rules that disagree in every layer are both shown") {
   CHECK(exchange->notes[0].second == "'model' splits 'within' here, in layers[*]/h");
 }
 
+TEST_CASE("a gather that only makes way for another is a part of its cost") {
+  const std::vector<Diagnostic> found =
+      style_of("tests/bad/repeated_conversion.yaml",
+               {"mesh={a: 2, b: 2}", "layout=[{d: [a, b]}, {heads: b}]"});
+  REQUIRE(ids(found) == Ids{"layout.idle-axis 1", "layout.repeated-conversion 1"});
+  // heads over a and b: gathered over b, then over a, and cut over b again.
+  CHECK(mentions(found[1], "gathers 'heads' of layers[*]/cut over 'a' anew: 196,608 bytes"));
+  CHECK(4 * (64 * 4 * 16 + 64 * 8 * 16) * 4 == 196608);
+  CHECK(found[1].help.text.ends_with("make the rule soft: `d: [\"a?\", b]`"));
+}
+
+TEST_CASE("an override that lets a value rest where neither its maker nor its readers have it") {
+  const std::string file = "tests/bad/converted_to_rest.yaml";
+  const std::vector<Diagnostic> found = style_of(file, {});
+  REQUIRE(ids(found) == Ids{"layout.repeated-conversion 7"});
+  const Diagnostic& d = found[0];
+  // Each rank sends its [16, 512] of f32 to three others: the h of 4 layers, the gradients of 3, as
+  // the first layer's needs none for x.
+  CHECK(mentions(d,
+                 "each of 4 copies converts layers[*]/h to rest as 'layers[*]/h' says, and "
+                 "back: 688,128 bytes"));
+  CHECK((4 + 3) * 3 * 16 * 512 * 4 == 688128);
+  REQUIRE(d.notes.size() == 1);
+  CHECK(d.notes[0].second ==
+        "layers[*]/out reads it with 'batch' split over 'model', as it was made");
+  CHECK(d.help.text == "leave the pattern 'layers[*]/h' out, or make it narrower");
+  CHECK(style_of(file, {"dims.layers=1"}).empty());
+
+  // Half of the axes: [16, 512] to one other.
+  const std::string mesh = "mesh={a: 2, b: 2}", rules = "layout.rules=[{batch: [a, b]}]";
+  const auto with = [&](const std::string& h) {
+    return style_of(file, {mesh, rules, "layout.tensors={\"layers[*]/h\": " + h + "}"});
+  };
+  REQUIRE(ids(with("{batch: a}")) == Ids{"layout.repeated-conversion 1"});
+  CHECK(mentions(with("{batch: a}")[0], " 229,376 bytes"));
+  CHECK((4 + 3) * 16 * 512 * 4 == 229376);
+  CHECK(with("{batch: a}")[0].help.text.ends_with("; to have it so, make its rules soft"));
+  CHECK(with("{batch: \"a?\"}").empty());
+  CHECK(with("{batch: [a, b]}").empty());
+  // The other order: [16, 512], then [32, 512] to one other, there and back; backward reads h
+  // again.
+  REQUIRE(with("{batch: [b, a]}").size() == 1);
+  CHECK(mentions(with("{batch: [b, a]}")[0], " 1,769,472 bytes"));
+  CHECK((4 + 4 + 4 + 3 + 3) * (16 + 32) * 512 * 4 == 1769472);
+}
+
+TEST_CASE("the way there and the way back from a dim of an override, in forward and backward") {
+  const std::string file = "tests/bad/converted_to_rest.yaml";
+  const std::vector<Diagnostic> found =
+      style_of(file, {"layout.tensors={\"layers[*]/h\": {hidden: model}}"});
+  REQUIRE(ids(found) == Ids{"layout.repeated-conversion 1"});
+  CHECK(mentions(found[0], "exchanges 'hidden' of layers[*]/h over 'model' anew: 442,368 bytes"));
+  CHECK((4 + 4 + 4 + 3 + 3) * 3 * 16 * 512 == 442368);  // of 4 bytes, 4 pieces a rank
+  CHECK(style_of(file, {"layout.tensors={\"layers[*]/h\": {hidden: \"model?\"}}"}).empty());
+  // Computed in batch, the gradient of out rests over d; out itself is read once.
+  const std::vector<Diagnostic> gradient =
+      style_of(file, {"layout.tensors={\"layers[*]/out\": {d: model}}"});
+  REQUIRE(gradient.size() == 1);
+  CHECK(mentions(gradient[0], "'d' of the gradient of layers[*]/out over 'model' anew: 73,728 "));
+  CHECK(gradient[0].notes[1].second == "layers[*]/out backward reads it");
+  // A rule that splits gradients alone splits something.
+  CHECK(plan_file(file, {"layout.tensors={\"layers[*]/out\": {d: model}}"}).found.size() == 1);
+}
+
 TEST_CASE("what soft rules, attention over split positions, sums and weights need is no finding") {
   const std::string lm = "specs/lm_bytes.yaml";
   CHECK(style_of(lm, {}).empty());
   CHECK(style_of(lm, {"layout.length=model?"}).empty());
   CHECK(style_of(lm, {"layout=[{batch: data}, {length: model}]"}).empty());
-  CHECK(style_of(lm, {"numerics.compute=bf16",
-                      "layout={rules: [{batch: data}, {heads: model}, {d_ff: model}, {vocab: "
-                      "model}], tensors: {\"layers[*]/mlp/w*\": {d_model: data}}}"})
-            .empty());
+  CHECK(style_of(lm, {"numerics.compute=bf16", weights({"w1", "w2"})}).empty());
+}
+
+TEST_CASE("a pattern meant for weights that matches an activation too") {
+  const std::vector<Diagnostic> found =
+      style_of("specs/lm_bytes.yaml", {"numerics.compute=bf16", weights({"w*"})});
+  REQUIRE(ids(found) == Ids{"layout.repeated-conversion 1"});
+  // wide and its gradient in 4 copies: [8, 128, 256] over data, then [16, 128, 256] over model.
+  CHECK(mentions(found[0],
+                 "each of 4 copies converts layers[*]/mlp/wide to rest as 'layers[*]/mlp/w*' says, "
+                 "and back: 12,582,912 bytes"));
+  CHECK((4 + 4) * (8 + 16) * 128 * 256 * 2 == 12582912);
 }
 
 TEST_CASE("the shipped specs have no style warnings") {
