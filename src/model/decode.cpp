@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/check.h"
 #include "ops/op.h"
@@ -31,11 +30,11 @@ class Decoder {
       fresh_[d] = fresh_dim(d);
     position_ = scalar("driver:position");
     count_ = scalar("driver:count");
-    mark(wanted);
+    mark_needed(wanted);
     check_inputs();
     copied_.resize(forward_.nodes.size());
     for (int32_t i = 0; i <= wanted.index && good_; ++i)
-      if (needed_.count(i))
+      if (needed_[static_cast<size_t>(i)])
         copy({i});
     if (!good_)
       return std::nullopt;
@@ -61,7 +60,7 @@ class Decoder {
   void check_inputs() {
     bool found = false;
     for (const Named& input : forward_.inputs) {
-      if (!needed_.count(input.node.index))
+      if (!needed_[static_cast<size_t>(input.node.index)])
         continue;
       found = found || input.name == options_.tokens;
       if (input.name != options_.tokens)
@@ -109,10 +108,13 @@ class Decoder {
     return {static_cast<int32_t>(graph_.nodes.size()) - 1};
   }
 
-  void mark(NodeId n) {
-    if (needed_.insert(n.index).second)
-      for (NodeId in : forward_[n].inputs)
-        mark(in);
+  void mark_needed(NodeId wanted) {
+    needed_.resize(forward_.nodes.size());
+    needed_[static_cast<size_t>(wanted.index)] = 1;
+    for (size_t i = needed_.size(); i-- > 0;)
+      if (needed_[i])
+        for (NodeId in : forward_.nodes[i].inputs)
+          needed_[static_cast<size_t>(in.index)] = 1;
   }
 
   // ---- one node ----------------------------------------------------------------------------
@@ -290,7 +292,7 @@ class Decoder {
   DimId time_;
   NodeId position_, count_;
   std::map<DimId, DimId> fresh_;  // T and past dims -> their dims of new positions
-  std::set<int32_t> needed_;
+  std::vector<char> needed_;      // by node of forward
   std::vector<Copied> copied_;
   std::map<std::pair<NodeId, DimId>, NodeId> slices_;
   std::map<NodeId, NodeId> caches_;

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 
@@ -13,8 +14,8 @@ bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c));
 }
 
-// The number in brackets that starts at `at`, behind the `[`; -1 if there is none. Moves behind it.
-int64_t number_at(std::string_view path, size_t& at) {
+// The number in brackets that starts at `at`, behind the `[`; -1 if there is none.
+int64_t number_at(std::string_view path, size_t at) {
   if (at == 0 || path[at - 1] != '[' || at >= path.size() || !is_digit(path[at]))
     return -1;
   int64_t number = 0;
@@ -46,23 +47,12 @@ void add_words(const YamlNode& node, std::set<std::string, std::less<>>& words) 
 }  // namespace
 
 bool path_less(std::string_view a, std::string_view b) {
-  size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    size_t i_behind = i, j_behind = j;
-    int64_t x = number_at(a, i_behind), y = number_at(b, j_behind);
-    if (x >= 0 && y >= 0) {
-      if (x != y)
-        return x < y;
-      i = i_behind;
-      j = j_behind;
-      continue;
-    }
-    if (a[i] != b[j])
-      return a[i] < b[j];
-    ++i;
-    ++j;
-  }
-  return a.size() - i < b.size() - j;
+  const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  auto at = static_cast<size_t>(differ - a.begin());
+  while (at > 0 && is_digit(a[at - 1]))  // to the start of a number
+    --at;
+  const int64_t x = number_at(a, at), y = number_at(b, at);
+  return x >= 0 && y >= 0 ? x < y : a < b;
 }
 
 int64_t parameter_count(const Model& model) {

@@ -45,8 +45,9 @@ class Expander {
   YamlNode expand(const YamlNode& node) {
     if (node.is_scalar())
       return expand_scalar(node);
-    YamlNode out = node;
-    out.items.clear();
+    YamlNode out;
+    out.kind = node.kind;
+    out.span = node.span;
     for (const YamlNode& item : node.items) {
       YamlNode value = expand(item);
       if (starts_option(item) && value.is_list())
@@ -54,9 +55,11 @@ class Expander {
       else
         out.items.push_back(std::move(value));
     }
-    for (auto& [key, value] : out.entries) {
-      expand_key(key);
-      value = expand(value);
+    out.entries.reserve(node.entries.size());
+    for (const auto& [key, value] : node.entries) {
+      YamlNode::Key name = key;
+      expand_key(name);
+      out.entries.emplace_back(std::move(name), expand(value));
     }
     return out;
   }

@@ -51,10 +51,9 @@ AxisList& OpLayout::of(DimId d) {
   return split.emplace_back();
 }
 
-std::vector<DimId> summed_dims(const Node& node) {
-  if (const auto* list = node.attrs.get<std::vector<DimId>>("over"))
-    return *list;
-  return {};
+std::span<const DimId> summed_dims(const Node& node) {
+  const auto* list = node.attrs.get<std::vector<DimId>>("over");
+  return list ? std::span<const DimId>(*list) : std::span<const DimId>();
 }
 
 DimId block_image(const Node& node, DimId summed) {

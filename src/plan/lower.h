@@ -1,6 +1,8 @@
 // From a node (or instruction) to the call of its kernel.
 #pragma once
 
+#include <span>
+
 #include "plan/program.h"
 
 namespace mtf {
@@ -24,7 +26,7 @@ bool exact_split(const Graph&, const Node&, DimId summed, const Mesh&, const Axi
 
 // The dims that a node sums, outermost first, and the block dim that keeps a summed dim's blocks
 // (index -1 if it has one block).
-std::vector<DimId> summed_dims(const Node&);
+std::span<const DimId> summed_dims(const Node&);
 DimId block_image(const Node&, DimId summed);
 
 // The call of a Compute instruction with the views of one rank.

@@ -22,13 +22,14 @@ DimId Alias::from_base(DimId own) const {
   return own;
 }
 
-std::string tensor_path(const Node& node) {
-  const auto* name = node.attrs.get<std::string>("name");
-  if (!name || name->starts_with("cache:"))
+std::string_view tensor_path(const Node& node) {
+  const auto* attribute = node.attrs.get<std::string>("name");
+  if (!attribute || attribute->starts_with("cache:"))
     return node.origin.scope;
-  if (name->starts_with("gradient:"))
-    return name->substr(9);
-  return node.op->name == "state" ? name->substr(0, name->rfind('/')) : *name;
+  const std::string_view name = *attribute;
+  if (name.starts_with("gradient:"))
+    return name.substr(9);
+  return node.op->name == "state" ? name.substr(0, name.rfind('/')) : name;
 }
 
 std::string folded(std::string_view path) {

@@ -44,7 +44,7 @@ class Names {
 
 // What patterns of `layout.tensors` match: a parameter's path for its gradient and state too; for a
 // cache the step that writes it.
-std::string tensor_path(const Node& node);
+std::string_view tensor_path(const Node& node);
 
 // "layers[3]/w1" -> "layers[*]/w1": what copies of a block have in common.
 std::string folded(std::string_view path);

@@ -69,7 +69,7 @@ class Partitioner {
   }
 
   // A gradient goes by the path of the value it is the gradient of.
-  std::string path_of(const Node& node) const {
+  std::string_view path_of(const Node& node) const {
     return tensor_path(node.gradient_of.index >= 0 ? graph_[node.gradient_of] : node);
   }
 
@@ -92,6 +92,7 @@ class Partitioner {
   // Union of the dims of operands and result, without the block dims that this very node makes.
   std::vector<DimId> iteration_space(const Node& node) const {
     std::vector<DimId> dims;
+    dims.reserve(8);
     auto add = [&](DimId d) {
       if (!std::count(dims.begin(), dims.end(), d))
         dims.push_back(d);
@@ -209,6 +210,7 @@ class Partitioner {
   void place_computed(NodeId id, const Node& node) {
     const OpLayout layout = op_layout(node);
     std::vector<ValueId> operands;
+    operands.reserve(node.inputs.size());
     for (NodeId in : node.inputs)
       operands.push_back(operand(in, node, layout));
     home(id) = emit(id, layout, operands);
@@ -232,7 +234,7 @@ class Partitioner {
       made.inexact = true;
     }
     add_partial(id, layout, result, made);
-    made.value = add_value(node, path_of(node), result, Storage::temporary);
+    made.value = add_value(node, std::string(path_of(node)), result, Storage::temporary);
 
     Instruction& instruction = program_.code.emplace_back();
     instruction.action = Compute{lower(graph_, node, program_.mesh, layout),
@@ -263,7 +265,7 @@ class Partitioner {
       return;
     bool exact = true;
     std::vector<DimId> summed = layout.dims;
-    const std::vector<DimId> order = summed_dims(node);
+    const std::span<const DimId> order = summed_dims(node);
     std::stable_sort(summed.begin(), summed.end(), [&](DimId a, DimId b) {
       auto at = [&](DimId d) { return std::find(order.begin(), order.end(), d) - order.begin(); };
       return at(a) < at(b);
@@ -292,7 +294,7 @@ class Partitioner {
   bool is_sum(const Node& node) const {
     if (node.op->reduction != Reduction::sum || node.op->order_free)
       return false;
-    const std::vector<DimId> dims = summed_dims(node);
+    const std::span<const DimId> dims = summed_dims(node);
     return std::any_of(dims.begin(), dims.end(),
                        [&](DimId d) { return role_of(node, d) == Role::reduced; });
   }

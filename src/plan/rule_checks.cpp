@@ -126,7 +126,7 @@ void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases,
       parameters.insert(p.name);
     if (!spec.layout.tensors.empty())
       for (const Node& node : phase.graph.nodes)
-        tensors.insert(tensor_path(node));
+        tensors.emplace(tensor_path(node));
   }
   for (const auto& [pattern, rules] : spec.layout.tensors)
     warn_of_vain(pattern, tensors, spec.span("layout.tensors"), "tensor", diagnostics);

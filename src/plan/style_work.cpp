@@ -74,7 +74,7 @@ class Work {
     for (int8_t a = 0; a < static_cast<int8_t>(p.mesh.axes.size()); ++a)
       if (space.user_of({a}).index < 0 && first_use({a}))
         count(idle_[{place, AxisId{a}}]);
-    if (tiny_group(p, i).ways > 1)
+    if (tiny_group(p, i, space).ways > 1)
       count(tiny_[place]);
   }
 
@@ -132,10 +132,9 @@ class Work {
   };
 
   // The part of which a device has too few because the layout splits it; ways 1: there is none.
-  static Group tiny_group(const Program& p, const Instruction& i) {
+  static Group tiny_group(const Program& p, const Instruction& i, const IterationSpace& space) {
     const Value &x = p[i.inputs[0]], &y = p[i.inputs[1]], &result = p[i.results[0]];
     Group groups[] = {{"rows", 1, 1, 1, {}}, {"columns", 1, 1, 1, {}}, {"terms", 1, 1, 1, {}}};
-    const IterationSpace space(p, i);
     for (size_t k = 0; k < space.dims.size(); ++k) {
       const DimId d = space.dims[k];
       const bool in_x = x.type.shape.has(d), in_y = y.type.shape.has(d);
@@ -156,8 +155,8 @@ class Work {
   }
 
   void report_tiny(const Program& p, const Instruction& i, std::set<const LayoutRule*>& said) {
-    const Group g = tiny_group(p, i);
     const IterationSpace space(p, i);
+    const Group g = tiny_group(p, i, space);
     const AxisList& axes = *space.of(g.split);
     const RuleUse by = rule_for(rules_.rules, p[g.split], axes[0]);
     if (!by.rule || !said.insert(by.rule).second)
