@@ -207,8 +207,11 @@ void ModelDims::report_unused() {
   }
   for (const DimSpec& dim : spec_dims_)
     if (!used_.contains(dim.name))
-      diagnostics_.add(
-          {Code::dims_unused, fmt::format("nothing uses dim '{}'", dim.name), dim.span, {}, {}});
+      diagnostics_.add({Code::dims_unused,
+                        fmt::format("nothing uses dim '{}'", dim.name),
+                        dim.span,
+                        {},
+                        "leave it out"});
 }
 
 }  // namespace mtf

@@ -146,7 +146,8 @@ std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const 
                      "the model has no `loss:`, so nothing can be trained",
                      spec.model.span,
                      {},
-                     {}});
+                     "write `loss: STEP` behind the steps, with the one to make small, or leave "
+                     "`train:` out"});
     return std::nullopt;
   }
   Builder b(g, numerics, diagnostics);

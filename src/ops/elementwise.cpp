@@ -50,7 +50,8 @@ std::optional<DType> common_dtype(Builder& b, Operands operands) {
 
 bool require(Builder& b, DType type, bool fits, std::string_view wanted) {
   if (!fits)
-    b.error(Code::model_dtype, fmt::format("takes {} operands, not {}", wanted, name_of(type)));
+    b.error(Code::model_dtype, fmt::format("takes {} operands, not {}", wanted, name_of(type)),
+            "cast them first, such as `{cast: x, dtype: f32}`");
   return fits;
 }
 

@@ -40,7 +40,7 @@ void check_text(const Spec& spec, const Graph& graph, const std::vector<std::str
                                    input.name, name_of(type.dtype), graph.show(type.shape)),
                        graph[input.node].origin.span,
                        {{spec.span("data"), "the data are text"}},
-                       {}});
+                       "feed other inputs by `data: {arrays: ...}`"});
   }
 }
 

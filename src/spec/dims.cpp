@@ -230,7 +230,8 @@ class Evaluation {
                               text_.substr(begin, written.size() + 1)),
                   "write plain decimal digits, such as 1000");
     if (written.size() > 1 && written[0] == '0' && written[1] != '.')
-      return fail(begin, written.size(), fmt::format("'{}' starts with a zero", written));
+      return fail(begin, written.size(), fmt::format("'{}' starts with a zero", written),
+                  "write decimal digits without it");
     if (point && (ceils_ == 0 || written.back() == '.'))
       return fail(begin, written.size(), fmt::format("'{}' is not an integer", written),
                   "decimals may stand inside ceil(…) only");
@@ -358,7 +359,7 @@ std::optional<int64_t> DimTable::report_cycle(const Entry& first) {
                     fmt::format("these sizes depend on themselves: {}'{}'", chain, first.dim.name),
                     first.dim.size_span,
                     {},
-                    {}});
+                    "give one of them a number"});
   return std::nullopt;
 }
 

@@ -103,7 +103,7 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
                        fmt::format("axis '{}' stands twice in one rule", name),
                        node.span,
                        {{use.span, "it is first given here"}},
-                       {}});
+                       "keep one of the two"});
       return;
     }
   rule.axes.push_back({axis, soft, node.span});

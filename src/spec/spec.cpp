@@ -35,19 +35,25 @@ std::vector<std::string> names_of(const std::vector<DimSpec>& dims) {
 void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const Spec& spec,
                 Diagnostics& diagnostics) {
   for (const DimSpec& dim : dims) {
+    const SourceSpan where = spec.span("dims." + dim.name + ".like");
+    if (!dim.like.empty() && !table.find(dim.like)) {
+      const std::vector<std::string> names = names_of(dims);
+      diagnostics.add({Code::dims_expression,
+                       fmt::format("'{}' is like '{}', which is no dim", dim.name, dim.like),
+                       where,
+                       {},
+                       suggest(dim.like, where, names, "the dims are " + listed(names))});
+      continue;
+    }
     const DimSpec* at = &dim;
     for (size_t steps = 0; at != nullptr && !at->like.empty() && steps <= dims.size(); ++steps)
       at = table.find(at->like);
-    if (at == nullptr || !at->like.empty())
-      diagnostics.add(
-          {Code::dims_expression,
-           at == nullptr ? fmt::format("'{}' is like a dim that does not exist", dim.name)
-                         : fmt::format("'{}' is like itself in the end", dim.name),
-           spec.span("dims." + dim.name + ".like"),
-           {},
-           at == nullptr
-               ? suggest(dim.like, spec.span("dims." + dim.name + ".like"), names_of(dims))
-               : Help()});
+    if (at != nullptr && !at->like.empty())
+      diagnostics.add({Code::dims_expression,
+                       fmt::format("'{}' is like itself in the end", dim.name),
+                       where,
+                       {},
+                       "name a dim that has rules of its own"});
   }
 }
 

@@ -120,7 +120,8 @@ class TreeBuilder : public YAML::EventHandler {
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     bool written = places_.rest(offset(mark)).starts_with('!');
     if (written || (!tag.empty() && tag != "?" && tag != "!"))
-      refuse(Code::yaml_unsupported, offset(mark), "tags (!name) are not used in specs");
+      refuse(Code::yaml_unsupported, offset(mark), "tags (!name) are not used in specs",
+             "leave it out; quote text that starts with `!`");
   }
 
   // Reading goes on, so that all of them are shown.
@@ -243,7 +244,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (!node.is_scalar())
       wrong = "a key is missing before this colon";
     else if (node.text == "<<" && !node.quoted)
-      wrong = "merge keys (<<) are not used in specs";
+      wrong = "merge keys (<<) are not used in specs; write them out, or use `extends:`";
     if (wrong != nullptr) {
       diagnostics_.add({Code::yaml_unsupported, wrong, node.span, {}, {}});
       throw Refused();
@@ -279,7 +280,7 @@ Attempt attempt(const Places& places, Diagnostics& diagnostics) {
                        "a spec is one document; a second one starts here",
                        tree.root.span,
                        {},
-                       {}});
+                       "give it a file of its own"});
       return {};
     }
     return {tree.reads_environment() ? YamlNode() : first, {}};

@@ -261,7 +261,7 @@ bool check_bytes(const Places& places, Diagnostics& diagnostics) {
   while (at < text.size()) {
     CodePoint c = decode_utf8(text.substr(at));
     if (c.bytes == 0)
-      return refuse("the text is not UTF-8 here");
+      return refuse("the text is not UTF-8 here; save it as UTF-8");
     if (c.value == '\r' && (at + 1 == text.size() || text[at + 1] != '\n'))
       return refuse("a carriage return without a line feed; end lines with LF or CR LF");
     bool control = c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0 && c.value != 0x85);
@@ -281,7 +281,7 @@ Diagnostic explain_syntax(const Places& places, size_t at, const std::string& sa
             "aliases (*name) are not used in specs",
             places.span(at, 1),
             {},
-            {}};
+            "write the value out, or use `extends:`"};
   if (at > 0 && text.substr(at - 1).starts_with("${"))
     return explain_environment(places, at - 1, "");
   const auto [begin, end] = line_around(text, at);
