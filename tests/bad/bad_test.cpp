@@ -114,32 +114,6 @@ TEST_CASE("texts too large to keep are refused, or read, in time linear in their
   CHECK(heads("mtf: 1\na: " + std::string(1000000, '{')) == "error yaml.unsupported 2:35\n");
 }
 
-TEST_CASE("where the message leaves it open, help says what would be right") {
-  const std::pair<const char*, const char*> helps[] = {
-      {"alias_unknown.yaml", "write the value out, or use `extends:`"},
-      {"axis_twice_in_rule.yaml", "keep one of the two"},
-      {"data_text_for_floats.yaml", "feed other inputs by `data: {arrays: ...}`"},
-      {"dim_cycle.yaml", "give one of them a number"},
-      {"dim_like_unknown.yaml", "the dims are batch, d and e"},
-      {"dim_unused.yaml", "leave it out"},
-      {"dtype.yaml", "cast them first, such as `{cast: x, dtype: f32}`"},
-      {"no_loss.yaml",
-       "write `loss: STEP` behind the steps, with the one to make small, or leave `train:` out"},
-      {"number_leading_zero.yaml", "write decimal digits without it"},
-      {"tag.yaml", "leave it out; quote text that starts with `!`"},
-      {"two_documents.yaml", "give it a file of its own"},
-  };
-  fs::current_path(MTF_BAD);
-  for (const auto& [spec, help] : helps) {
-    INFO(spec);
-    Sources sources;
-    Diagnostics found;
-    check_plan(read_spec(sources, spec, {}, found), sources, Job::train, found);
-    REQUIRE(found.all().size() > 0);
-    CHECK(found.all()[0].help.text == help);
-  }
-}
-
 TEST_CASE("every code has a bad spec") {
   std::set<std::string> seen;
   for (const std::string& spec : specs_in(MTF_BAD))
