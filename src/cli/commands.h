@@ -20,6 +20,9 @@ int doctor_command(const Options&);
 int init_command(const Options&);
 int config_command(const Options&);
 
+// What the scripts of `mtf completion` ask: prints what may stand in place of the last word.
+void print_completion(const std::vector<std::string>& line);
+
 // Exit::ok, Exit::spec, or Exit::does_not_fit if broken budgets are the only errors.
 int exit_code_of(std::span<const Diagnostic>);
 // Prints diagnostics to stderr (of rank 0); their exit code.

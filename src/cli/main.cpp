@@ -16,18 +16,12 @@ struct Command {
 };
 
 constexpr Command commands[] = {
-    {"validate", mtf::validate_command},
-    {"plan", mtf::plan_command},
-    {"train", mtf::train_command},
-    {"eval", mtf::eval_command},
-    {"infer", mtf::infer_command},
-    {"show", mtf::show_command},
-    {"explain", mtf::explain_command},
-    {"ops", mtf::ops_command},
-    {"schema", mtf::schema_command},
-    {"completion", mtf::completion_command},
-    {"doctor", mtf::doctor_command},
-    {"init", mtf::init_command},
+    {"validate", mtf::validate_command}, {"plan", mtf::plan_command},
+    {"train", mtf::train_command},       {"eval", mtf::eval_command},
+    {"infer", mtf::infer_command},       {"show", mtf::show_command},
+    {"explain", mtf::explain_command},   {"ops", mtf::ops_command},
+    {"schema", mtf::schema_command},     {"completion", mtf::completion_command},
+    {"doctor", mtf::doctor_command},     {"init", mtf::init_command},
     {"config", mtf::config_command},
 };
 
@@ -38,9 +32,21 @@ int refuse(mtf::Exit code, const std::string& text) {
   return mtf::leave(static_cast<int>(code));
 }
 
+// `mtf __complete WORDS`, which shells call at a TAB: no word of it is for the parser of the
+// command line, and whatever goes wrong, the terminal stays as it is.
+int complete(int argc, char** argv) {
+  try {
+    mtf::print_completion({argv + 2, argv + argc});
+  } catch (const std::exception&) {
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "__complete")
+    return complete(argc, argv);
   const mtf::Parsed parsed = mtf::parse_command_line(argc, argv);
   if (!parsed.options)
     return mtf::leave(parsed.exit_code);

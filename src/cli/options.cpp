@@ -95,12 +95,14 @@ void declare_commands(CLI::App& app, Options& o, std::vector<std::string>& sets)
   auto* eval = app.add_subcommand("eval", "loss and accuracy on held-out data");
   common(*eval, o, sets, false);
   running(*eval, o);
-  eval->add_option("--checkpoint", o.checkpoint, "run directory or one step of it");
+  eval->add_option("--checkpoint", o.checkpoint, "run directory or one step of it")
+      ->type_name("PATH");
 
   auto* infer = app.add_subcommand("infer", "generate tokens, or write a model's outputs");
   common(*infer, o, sets, false);
   running(*infer, o);
-  infer->add_option("--checkpoint", o.checkpoint, "run directory or one step of it");
+  infer->add_option("--checkpoint", o.checkpoint, "run directory or one step of it")
+      ->type_name("PATH");
   infer->add_option("--prompt", o.prompt, "text to continue; standard input otherwise");
   infer->add_option("--max-tokens", o.max_tokens, "how many tokens to generate")
       ->check(whole_number);
@@ -159,10 +161,13 @@ std::vector<CommandWords> command_words() {
     for (const CLI::Option* option : command->get_options()) {
       if (option->get_positional()) {
         words.takes_files = option->get_name() == "spec";
-        words.arguments = choices_of(*option);
+        words.most_arguments = static_cast<size_t>(option->get_items_expected_max());
+        for (const std::string& word : choices_of(*option))
+          words.arguments.push_back({word, ""});
       } else {
         words.options.push_back({"--" + option->get_lnames().at(0), option->get_description(),
-                                 option->get_items_expected_max() > 0, choices_of(*option)});
+                                 option->get_items_expected_max() > 0,
+                                 option->get_type_name() == "PATH", choices_of(*option)});
       }
     }
   }

@@ -58,15 +58,33 @@ int ops_command(const Options& o) {
 }
 
 int completion_command(const Options& o) {
-  std::vector<CommandWords> commands = command_words();
-  for (CommandWords& c : commands)
-    if (c.name == "show")
-      c.arguments = library_names();
-    else if (c.name == "init")
-      c.arguments = starter_names();
-  const std::string script = completion_script(o.specs[0], commands);
-  std::fwrite(script.data(), 1, script.size(), stdout);
+  fmt::print("{}", completion_script(o.specs[0]));
   return 0;
+}
+
+void print_completion(const std::vector<std::string>& line) {
+  std::vector<CommandWords> commands = command_words();
+  for (CommandWords& c : commands) {
+    auto add = [&](std::string_view word, std::string_view summary) {
+      c.arguments.push_back({std::string(word), std::string(summary)});
+    };
+    if (c.name == "show")
+      for (const std::string& name : library_names())
+        add(name, "");
+    if (c.name == "explain")
+      for (Code code : all_codes())
+        add(id_of(code), title_of(code));
+    if (c.name == "init") {
+      c.takes_files = true;
+      for (const std::string& name : starter_names())
+        add(name, "");
+    }
+  }
+  const Completion found = complete(line, commands);
+  for (const Candidate& c : found.words)
+    fmt::print("{}\t{}\n", c.word, c.summary);
+  if (!found.files.empty())
+    fmt::print(":files\t{}\n", found.files);
 }
 
 int schema_command(const Options&) {

@@ -1,182 +1,233 @@
 #include "report/completion.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "base/error.h"
+#include "model/library.h"
+#include "spec/document.h"
 #include "spec/language.h"
 
 namespace mtf {
 namespace {
 
-// In single quotes of a shell. fish escapes within them, the others cannot.
-std::string quoted(std::string_view text, std::string_view quote) {
-  std::string out = "'";
-  for (char c : text)
-    out += c == '\'' ? std::string(quote) : std::string(1, c);
-  return out + "'";
+// A key that the user or the library chose, and the words that it takes; none: any value.
+struct Named {
+  std::string name;
+  std::vector<std::string> values = {};
+};
+
+const YamlNode* node_at(const YamlNode& document, std::string_view path) {
+  const YamlNode* node = &document;
+  for (size_t begin = 0; node && begin <= path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    node = node->find(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return node;
 }
 
-std::string words_of(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, " "));
+std::vector<std::string> keys_at(const YamlNode& document, std::string_view path) {
+  std::vector<std::string> keys;
+  if (const YamlNode* node = node_at(document, path))
+    for (const auto& [key, value] : node->entries)
+      keys.push_back(key.text);
+  return keys;
 }
 
-std::vector<std::string> names_of(const std::vector<OptionWords>& options) {
-  std::vector<std::string> names;
-  for (const OptionWords& o : options)
-    names.push_back(o.name);
+// The cases of the first choice by this option, if it allows no others.
+std::vector<std::string> cases_of(const YamlNode& node, const std::string& option) {
+  std::vector<std::string> cases;
+  const YamlNode* by = node.find("by");
+  if (by && by->text == "$" + option && !node.find("else"))
+    for (const auto& [key, value] : node.entries)
+      if (key.text != "by")
+        cases.push_back(key.text);
+  for (size_t i = 0; i < node.entries.size() && cases.empty(); ++i)
+    cases = cases_of(node.entries[i].second, option);
+  return cases;
+}
+
+// The options of the spec's model, which may be one of the library.
+std::vector<Named> options_of(const YamlNode& document) {
+  const YamlNode* model = document.find("model");
+  const YamlNode* use = model ? model->find("use") : nullptr;
+  const std::optional<std::string_view> text = use ? library_text(use->text) : std::nullopt;
+  YamlNode file;
+  if (text) {
+    Sources sources;
+    Diagnostics none;
+    file = parse_yaml(sources, sources.add(use->text, std::string(*text)), none);
+    model = &file;
+  }
+  std::vector<Named> options;
+  const YamlNode* with = model ? model->find("with") : nullptr;
+  for (size_t i = 0; with && i < with->entries.size(); ++i) {
+    const auto& [key, value] = with->entries[i];
+    Named& option = options.emplace_back(Named{key.text, cases_of(*model, key.text)});
+    if (!value.quoted && (value.text == "true" || value.text == "false"))
+      option.values = {"true", "false"};
+  }
+  return options;
+}
+
+// The axes of the mesh that holds where this path stands.
+std::vector<std::string> axes_at(const YamlNode& document, std::string_view path) {
+  std::vector<std::string> axes;
+  if (path.starts_with("infer."))
+    axes = keys_at(document, "infer.mesh");
+  return axes.empty() ? keys_at(document, "mesh") : axes;
+}
+
+// What a map takes whose keys the user chooses.
+std::vector<Named> names_at(const YamlNode& document, const std::string& path, Form form) {
+  if (form == Form::options)
+    return options_of(document);
+  const bool own = path.starts_with("model.");
+  const bool of_dims = form == Form::layout || form == Form::block_counts || form == Form::dims;
+  std::vector<Named> names;
+  for (const std::string& name : form == Form::mesh ? axes_at(document, path)
+                                 : of_dims && !own  ? keys_at(document, "dims")
+                                                    : keys_at(document, path))
+    names.push_back({name});
+  if (form == Form::layout)
+    for (Named& dim : names)
+      dim.values = axes_at(document, path);
   return names;
 }
 
-constexpr std::string_view bash_script = R"(# bash completion of mtf: source <(mtf completion bash)
-_mtf_overrides='@OVERRIDES@'
-_mtf() {
-  local line=${COMP_LINE:0:COMP_POINT} list='' options='' files='' words
-  read -ra words <<<"$line"
-  [[ $line == *[[:space:]] ]] && words+=('')
-  local cur=${words[-1]}
-  if ((${#words[@]} <= 2)); then
-    list='@COMMANDS@'
-  else
-    case "${words[1]} ${words[-2]}" in
-    *' --set') list=$_mtf_overrides ;;
-@CASES@    esac
-    [[ $cur == -* ]] && list=$options files=''
-  fi
-  mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
-  if [[ -n $files ]]; then
-    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X "!$files" -- "$cur"; compgen -d -- "$cur")
-    compopt -o filenames 2>/dev/null
-  fi
-  [[ ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace 2>/dev/null
-  if [[ $cur == *=* && $COMP_WORDBREAKS == *=* ]]; then  # bash has what is left of the = already
-    COMPREPLY=("${COMPREPLY[@]#"${cur%%=*}="}")
-  fi
-}
-complete -F _mtf mtf
-)";
-
-constexpr std::string_view zsh_script = R"(#compdef mtf
-# zsh completion of mtf: mtf completion zsh >"${fpath[1]}/_mtf"
-_mtf() {
-  local -a overrides=(@OVERRIDES@)
-  local -a commands=(
-@COMMANDS@  )
-  if ((CURRENT == 2)); then
-    _describe command commands
-    return
-  fi
-  local -a options
-  case "$words[2] $words[CURRENT-1]" in
-  *' --set') compadd -S '' -a overrides; return ;;
-@CASES@  esac
-  [[ $PREFIX == -* ]] && _describe option options
-}
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _mtf "$@"; else compdef _mtf mtf; fi
-)";
-
-std::string filled(std::string_view script, std::string_view commands, std::string_view overrides,
-                   std::string_view cases) {
-  std::string out(script);
-  for (auto [mark, text] : {std::pair<std::string_view, std::string_view>{"@COMMANDS@", commands},
-                            {"@OVERRIDES@", overrides},
-                            {"@CASES@", cases}})
-    out.replace(out.find(mark), mark.size(), text);
-  return out;
+// Does the path lead through names of the user's, such as dims.DIM.size?
+bool is_open(const std::string& path) {
+  return std::any_of(path.begin(), path.end(), [](unsigned char c) { return std::isupper(c); });
 }
 
-std::string for_bash(std::span<const CommandWords> commands) {
-  std::vector<std::string> names = {"--help", "--version"};
-  std::string cases;
-  for (const CommandWords& c : commands) {
-    names.push_back(c.name);
-    for (const OptionWords& o : c.options)
-      if (o.takes_value && o.name != "--set")
-        cases += fmt::format("    '{} {}') {} ;;\n", c.name, o.name,
-                             o.values.empty() ? "files='*'" : "list='" + words_of(o.values) + "'");
-    cases += fmt::format("    '{} '*) list='{}' options='{}' files='{}' ;;\n", c.name,
-                         words_of(c.arguments), words_of(names_of(c.options)),
-                         c.takes_files ? "*.yaml" : "");
+// The command line of one command, up to the cursor.
+class Line {
+ public:
+  Line(std::span<const std::string> words, const CommandWords& command) : command_(command) {
+    for (size_t i = 0; i + 1 < words.size(); ++i)
+      take(words[i]);
+    current_ = words.back();
   }
-  return filled(bash_script, words_of(names), words_of(override_words()), cases);
-}
 
-std::string for_zsh(std::span<const CommandWords> commands) {
-  // `word:summary`, in which a colon is escaped.
-  auto described = [](const std::string& word, const std::string& summary) {
-    std::string text;
-    for (char c : summary)
-      text += c == ':' ? "\\:" : std::string(1, c);
-    return quoted(word + ":" + text, "'\\''");
-  };
-  std::string names, cases;
-  for (const CommandWords& c : commands) {
-    names += "    " + described(c.name, c.summary) + "\n";
-    for (const OptionWords& o : c.options)
-      if (o.takes_value && o.name != "--set")
-        cases += fmt::format("  '{} {}') {}; return ;;\n", c.name, o.name,
-                             o.values.empty() ? "_files" : "compadd " + words_of(o.values));
-    std::string options;
-    for (const OptionWords& o : c.options)
-      options += " " + described(o.name, o.summary);
-    cases += fmt::format("  '{} '*) options=({} ){}{} ;;\n", c.name, options,
-                         c.takes_files ? "; _files -g '*.yaml'" : "",
-                         c.arguments.empty() ? "" : "; compadd " + words_of(c.arguments));
+  Completion complete() {
+    if (open_)
+      return values(*open_, current_);
+    if (const size_t equals = current_.find('='); current_.starts_with("--") && equals < npos) {
+      const OptionWords* option = find(current_.substr(0, equals));
+      Completion out = option ? values(*option, current_.substr(equals + 1)) : Completion{};
+      for (Candidate& c : out.words)
+        c.word = current_.substr(0, equals + 1) + c.word;
+      return {out.words, ""};
+    }
+    Completion out;
+    if (current_.starts_with("-")) {
+      for (const OptionWords& o : command_.options)
+        out.words.push_back({o.name, o.summary});
+    } else if (arguments_.size() < command_.most_arguments) {
+      if (arguments_.empty() || !command_.takes_files)
+        out.words = command_.arguments;
+      if (command_.takes_files && out.words.empty())
+        out.files = "*.yaml";
+    }
+    return out;
   }
-  return filled(zsh_script, names, words_of(override_words()), cases);
-}
 
-std::string for_fish(std::span<const CommandWords> commands) {
-  std::string out =
-      "# fish completion of mtf: mtf completion fish >~/.config/fish/completions/mtf.fish\n"
-      "complete -c mtf -f\n"
-      "complete -c mtf -n __fish_use_subcommand -l version\n";
-  for (const CommandWords& c : commands) {
-    const std::string behind = "complete -c mtf -n '__fish_seen_subcommand_from " + c.name + "'";
-    out += fmt::format("complete -c mtf -n __fish_use_subcommand -a {} -d {}\n", c.name,
-                       quoted(c.summary, "\\'"));
-    if (c.takes_files)
-      out += behind + " -a '(__fish_complete_suffix .yaml)'\n";
-    if (!c.arguments.empty())
-      out += behind + " -a '" + words_of(c.arguments) + "'\n";
-    for (const OptionWords& o : c.options) {
-      const std::vector<std::string> values = o.name == "--set" ? override_words() : o.values;
-      std::string value = !o.takes_value   ? ""
-                          : values.empty() ? " -r -F"
-                                           : " -x -a '" + words_of(values) + "'";
-      out += fmt::format("{} -l {} -d {}{}\n", behind, o.name.substr(2), quoted(o.summary, "\\'"),
-                         value);
+ private:
+  static constexpr size_t npos = std::string::npos;
+
+  void take(const std::string& word) {
+    if (open_ || word.starts_with("--set=")) {
+      if (!open_ || open_->name == "--set")
+        overrides_.push_back({open_ ? word : word.substr(6), 0});
+      open_ = nullptr;
+    } else if (const OptionWords* option = find(word)) {
+      open_ = option->takes_value ? option : nullptr;
+    } else if (!word.starts_with("--")) {
+      arguments_.push_back(word);
     }
   }
-  return out;
-}
+
+  const OptionWords* find(std::string_view name) const {
+    auto option = std::find_if(command_.options.begin(), command_.options.end(),
+                               [&](const OptionWords& o) { return o.name == name; });
+    return option == command_.options.end() ? nullptr : &*option;
+  }
+
+  Completion values(const OptionWords& option, std::string_view typed) const {
+    Completion out;
+    if (option.name == "--set")
+      out.words = override_words(document(), typed);
+    for (const std::string& value : option.values)
+      out.words.push_back({value, ""});
+    if (option.takes_path)
+      out.files = "*";
+    return out;
+  }
+
+  YamlNode document() const {
+    if (arguments_.empty() || arguments_[0] == "-")
+      return {};
+    Sources sources;
+    Diagnostics none;
+    try {
+      return read_document(sources, arguments_[0], overrides_, none);
+    } catch (const Failure&) {
+      return {};
+    }
+  }
+
+  const CommandWords& command_;
+  std::vector<std::string> arguments_;
+  std::vector<Override> overrides_;
+  const OptionWords* open_ = nullptr;  // whose value comes next
+  std::string current_;
+};
 
 }  // namespace
 
-std::vector<std::string> override_words() {
-  std::vector<std::string> out;
+std::vector<Candidate> override_words(const YamlNode& document, std::string_view typed) {
+  const std::string_view key = typed.substr(0, typed.find('='));
+  const bool wants_value = key.size() < typed.size();
+  std::vector<Candidate> out;
+  auto add = [&](const std::string& path, std::string_view summary, const auto& values) {
+    if (!wants_value)
+      out.push_back({path + "=", std::string(summary)});
+    else if (path == key)
+      for (const auto& value : values)
+        out.push_back({fmt::format("{}={}", path, value), ""});
+  };
   for_each_key([&](const std::string& path, const KeyRow& row) {
-    // Below names that only the user knows, such as dims.DIM.size, nothing can be offered.
-    const bool open =
-        std::any_of(path.begin(), path.end(), [](unsigned char c) { return std::isupper(c); });
-    if (open || row.name == "extends" || row.form == Form::keys || row.form == Form::model)
+    if (is_open(path) || row.name == "extends" || row.form == Form::keys || row.form == Form::model)
       return;
-    if (row.words.empty())
-      out.push_back(path + "=");
-    for (std::string_view word : row.words)
-      out.push_back(fmt::format("{}={}", path, word));
-    if (has_user_keys(row.form))
-      out.push_back(path + ".");
+    add(path, row.summary, row.words);
+    if (!has_user_keys(row.form))
+      return;
+    const std::vector<Named> names = names_at(document, path, row.form);
+    for (const Named& named : names)
+      add(path + "." + named.name, "", named.values);
+    if (names.empty() && !wants_value)
+      out.push_back({path + ".", std::string(row.summary)});
   });
   return out;
 }
 
-std::string completion_script(std::string_view shell, std::span<const CommandWords> commands) {
-  return shell == "bash"  ? for_bash(commands)
-         : shell == "zsh" ? for_zsh(commands)
-                          : for_fish(commands);
+Completion complete(std::span<const std::string> line, std::span<const CommandWords> commands) {
+  Completion out;
+  if (line.size() == 1) {
+    out.words = {{"--help", "what there is"}, {"--version", "of mtf and its libraries"}};
+    for (const CommandWords& c : commands)
+      out.words.push_back({c.name, c.summary});
+  } else if (!line.empty()) {
+    auto command = std::find_if(commands.begin(), commands.end(),
+                                [&](const CommandWords& c) { return c.name == line[0]; });
+    if (command != commands.end())
+      out = Line(line.subspan(1), *command).complete();
+  }
+  std::erase_if(out.words, [&](const Candidate& c) { return !c.word.starts_with(line.back()); });
+  return out;
 }
 
 }  // namespace mtf
