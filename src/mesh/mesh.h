@@ -35,6 +35,8 @@ struct Axis {
   int size = 1;
 };
 
+constexpr int64_t max_ranks = int64_t{1} << 20;  // of a mesh
+
 // Ordered; the last axis varies fastest over ranks. Axes of size 1 are dropped before this is made.
 struct Mesh {
   std::vector<Axis> axes;

@@ -1,6 +1,7 @@
 #include "spec/misplaced.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +9,9 @@
 #include <limits>
 
 #include "base/text.h"
+#include "mesh/mesh.h"
 #include "spec/language.h"
+#include "spec/scalars.h"
 
 namespace mtf {
 namespace {
@@ -171,6 +174,29 @@ std::string belongs(std::string_view key, const YamlNode& value, const YamlNode&
                      places.size() == 1 ? long_form(document, places[0], key, value) : "");
 }
 
+// ": this mesh has 4 x 2 = 8 ranks"; empty if its sizes are missing or wrong.
+std::string ranks_of(const YamlNode& document) {
+  const YamlNode* mesh = document.find("mesh");
+  if (!mesh || !mesh->is_map())
+    return {};
+  std::vector<std::string> sizes;
+  int64_t ranks = 1;
+  for (const auto& [axis, node] : mesh->entries) {
+    if (node.is_null())
+      continue;
+    Diagnostics none;
+    const double most = static_cast<double>(max_ranks / ranks);
+    const std::optional<int64_t> size = read_integer(node, axis.text, between(1, most), none);
+    if (!size)
+      return {};
+    ranks *= *size;
+    sizes.push_back(std::to_string(*size));
+  }
+  return fmt::format(": this mesh has {}{}{} rank{}", fmt::join(sizes, " x "),
+                     sizes.size() > 1 ? " = " : "", sizes.size() == 1 ? "" : std::to_string(ranks),
+                     ranks == 1 ? "" : "s");
+}
+
 }  // namespace
 
 MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
@@ -194,7 +220,8 @@ MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
     if (here && last == title && !known.empty())  // learning_rate: {lr: 0.1}
       return this_key(key, known[0]);
     if (ours == "mesh")
-      return {"", "the ranks are those of `mesh`, which gives each axis its size"};
+      return {"",
+              "the ranks are those of `mesh`, which gives each axis its size" + ranks_of(document)};
     if (!map.empty() || stands_at_top(ours))
       return {"", fmt::format("it is called {} here", ours)};
     return {"", fmt::format("it is called '{}' here; {}", ours, belongs(ours, value, document))};

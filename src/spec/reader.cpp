@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t max_dims = 1024;
 constexpr size_t max_axes = 16;
-constexpr int64_t max_ranks = int64_t{1} << 20;
 
 // "its keys are a and b", of the one map of this name; of its only key the form with the value.
 std::string keys_of(std::string_view map, const YamlNode& value) {

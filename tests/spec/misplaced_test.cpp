@@ -63,6 +63,14 @@ TEST_CASE("words of neighbouring tools") {
   // A second count of the devices, beside the mesh that says it.
   CHECK(said("mesh: {rows: 2, cols: 2}\ndevices: 2") ==
         "the spec has no key 'devices' | the ranks are those of `mesh`, which gives each axis its "
-        "size");
+        "size: this mesh has 2 x 2 = 4 ranks");
+  const std::string plain = "the ranks are those of `mesh`, which gives each axis its size";
+  CHECK(
+      said("mesh: {a: 4, b: 2, c: 3}\ngpus: 8").ends_with(": this mesh has 4 x 2 x 3 = 24 ranks"));
+  CHECK(said("mesh: {a: 8}\ngpus: 8").ends_with(": this mesh has 8 ranks"));
+  CHECK(said("mesh: {}\ngpus: 8").ends_with(": this mesh has 1 rank"));
+  CHECK(said("gpus: 8").ends_with(plain));
+  CHECK(said("mesh: {a: 4, b: two}\ngpus: 8").ends_with(plain));
+  CHECK(said("mesh: {a: 99999999, b: 999999999}\ngpus: 8").ends_with(plain));
   CHECK(said("", {"lr=0.1"}).starts_with("the spec has no key 'lr' | it is called"));
 }
