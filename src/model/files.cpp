@@ -50,7 +50,36 @@ std::string_view name_of(Form form) {
   }
 }
 
+// What a step means by this word unless the user binds it: "op", ...; "" if nothing.
+std::string_view meaning_of(std::string_view word) {
+  if (library_text(word))
+    return "library file";
+  if (word == "with")
+    return "key of steps";
+  const OpDef* op = find_op(word);
+  return (op && !op->internal) || word == "repeat" || word == "pass" ? "op" : "";
+}
+
 }  // namespace
+
+std::vector<std::string> step_words() {
+  std::vector<std::string> words = library_names();
+  words.insert(words.end(), {"repeat", "pass", "with"});
+  for (const OpDef* op : all_ops())
+    if (!op->internal)
+      words.emplace_back(op->name);
+  return words;
+}
+
+bool ModelFiles::check_name(ModelFile& file, const std::string& whose, const YamlNode::Key& key,
+                            std::string_view hidden) {
+  if (hidden.empty())
+    return true;
+  error(file, Code::model_duplicate_name, key.span,
+        fmt::format("{} '{}' would hide the {} of that name", whose, key.text, hidden),
+        "give it another name");
+  return false;
+}
 
 void ModelFiles::error(ModelFile& file, Code code, SourceSpan where, std::string message,
                        Help help) {
@@ -102,6 +131,13 @@ void ModelFiles::check_block(ModelFile& file, const Block& block, YamlNode& body
         row.required && !value && nearest(row.name, unknown).empty())
       error(file, Code::spec_missing_key, body.span,
             fmt::format("{} has no '{}'", block.name, row.name));
+  const YamlNode* choices = body.find("choose");
+  const YamlNode* blocks = file.root.find("blocks");
+  for (size_t i = 0; choices && i < choices->entries.size(); ++i) {
+    const YamlNode::Key& key = choices->entries[i].first;
+    const bool is_block = blocks && blocks->find(key.text);
+    check_name(file, "choice", key, is_block ? "block" : meaning_of(key.text));
+  }
 }
 
 void ModelFiles::check(ModelFile& file) {
@@ -112,13 +148,8 @@ void ModelFiles::check(ModelFile& file) {
   for (auto& [key, body] : blocks->entries) {
     if (body.is_null())
       continue;
-    if (find_op(key.text) || library_text(key.text) || key.text == "repeat" || key.text == "pass") {
-      error(file, Code::model_duplicate_name, key.span,
-            fmt::format("block '{}' would hide the {} of that name", key.text,
-                        library_text(key.text) ? "library file" : "op"),
-            "give it another name");
+    if (!check_name(file, "block", key, meaning_of(key.text)))
       continue;
-    }
     auto [it, added] = file.blocks.emplace(
         key.text, Block{fmt::format("block '{}'", key.text), &body, &file, key.span});
     check_block(file, it->second, body);

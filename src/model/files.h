@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "spec/yaml.h"
 
@@ -29,6 +30,9 @@ struct ModelFile {
   bool sound = true;  // false: mistakes were reported
 };
 
+// What a step knows without the user's doing: no block or choice may be called so.
+std::vector<std::string> step_words();
+
 class ModelFiles {
  public:
   ModelFiles(Sources& sources, Diagnostics& diagnostics)
@@ -48,6 +52,9 @@ class ModelFiles {
  private:
   void check(ModelFile& file);
   void check_block(ModelFile& file, const Block& block, YamlNode& body);
+  // Reports a name that would hide another, called `hidden`; none if that is empty.
+  bool check_name(ModelFile& file, const std::string& whose, const YamlNode::Key& key,
+                  std::string_view hidden);
   void error(ModelFile& file, Code code, SourceSpan where, std::string message, Help help = {});
 
   Sources& sources_;

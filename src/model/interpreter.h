@@ -64,6 +64,7 @@ class Interpreter {
 
   Value apply(Frame& frame, const Call& call);
   static int cause_of(const std::vector<Value>& operands);  // of one that is unknown; -1: none is
+  Value apply_pass(const Call& call, std::vector<Value> operands);
   Value apply_op(Frame& frame, const Call& call, std::vector<Value> operands);
   Value apply_repeat(Frame& frame, const Call& call);
   std::optional<int64_t> read_times(Frame& frame, const Call& call);

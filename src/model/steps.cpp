@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "model/foreign_ops.h"
 #include "model/interpreter.h"
-#include "model/library.h"
 #include "spec/later.h"
 #include "spec/scalars.h"
 
@@ -126,11 +125,7 @@ Interpreter::Target Interpreter::report_unknown_op(Frame& frame, const YamlNode:
     found_.add(not_yet(word, key.span));
     return {};
   }
-  std::vector<std::string> known = library_names();
-  known.insert(known.end(), {"repeat", "pass"});
-  for (const OpDef* op : all_ops())
-    if (!op->internal)
-      known.emplace_back(op->name);
+  std::vector<std::string> known = step_words();
   for (const auto& [name, block] : frame.block.file->blocks)
     known.push_back(name);
   for (const auto& [name, target] : frame.chosen)
@@ -159,11 +154,8 @@ Value Interpreter::apply(Frame& frame, const Call& call) {
     value.cause = cause;
     return value;
   }
-  if (call.target.kind == Target::Kind::pass) {
-    if (operands.empty())
-      return report(Code::model_step, call.head->first.span, "pass takes at least one operand");
-    return operands[0];
-  }
+  if (call.target.kind == Target::Kind::pass)
+    return apply_pass(call, std::move(operands));
   const YamlNode::Key& head = call.head->first;
   if (!call.target.block->is_layer() && call.target.block->body == &call.target.block->file->root)
     return report(Code::model_step, head.span,
@@ -181,6 +173,22 @@ int Interpreter::cause_of(const std::vector<Value>& operands) {
     if (const int cause = v.parameter ? v.parameter->cause : v.cause; cause >= 0)
       return cause;
   return -1;
+}
+
+// A `pass` that was chosen stands in the place of an op or block, whose attributes it may be given.
+Value Interpreter::apply_pass(const Call& call, std::vector<Value> operands) {
+  if (!call.target.chosen) {
+    for (const Entry* attribute : call.attributes)
+      report(Code::model_attribute, attribute->first.span,
+             fmt::format("pass takes no attribute '{}'", attribute->first.text),
+             "it gives its first operand as it is");
+    if (call.with)
+      report(Code::model_attribute, call.with->span, "pass has no options",
+             "it gives its first operand as it is");
+  }
+  if (operands.empty())
+    return report(Code::model_step, call.head->first.span, "pass takes at least one operand");
+  return operands[0];
 }
 
 Value Interpreter::apply_op(Frame& frame, const Call& call, std::vector<Value> operands) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "model/files.h"
 #include "report/schema_parts.h"
 #include "spec/document.h"
 #include "spec/language.h"
@@ -59,6 +60,12 @@ Json block_counts() {
   for (int64_t n = 8; n <= 1 << 20; n *= 2)
     powers.push_back(n);
   return any_of(Json{{"enum", powers}}, map_of(or_null(number("integer", between(1, 1 << 20)))));
+}
+
+// A map whose keys hide nothing that a step knows.
+Json of_own_names(Json map) {
+  map["propertyNames"] = {{"not", {{"enum", Json(step_words())}}}};
+  return map;
 }
 
 // Rules as a map or a list of maps from dims to axes. `reserved`: the words of a layout are no
@@ -244,7 +251,8 @@ class SchemaWriter {
       case Form::named_paths:
         return map_of(or_null(of_type("string")));
       case Form::named_keys:
-        return map_of(or_null(keys(row)));
+        return row.table->title == "model.blocks.BLOCK" ? of_own_names(map_of(or_null(keys(row))))
+                                                        : map_of(or_null(keys(row)));
       case Form::rules:
         return defined("rules");
       case Form::tensor_rules:
@@ -266,7 +274,7 @@ class SchemaWriter {
       case Form::choices: {
         Json choice = map_of(Json{{"type", {"string", "number", "boolean", "null"}}});
         choice["required"] = Json::array({"by"});
-        return map_of(choice);
+        return of_own_names(map_of(choice));
       }
       case Form::steps:
         return defined("steps");

@@ -1,7 +1,7 @@
 // What stands inside of `steps`, from the op table; and the options of the library's models.
 #include <fmt/format.h>
 
-#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "model/library.h"
@@ -94,6 +94,23 @@ Json beside(const OpDef& op) {
   return beside(std::string(op.name), attributes, required);
 }
 
+// A step of nothing but words of attributes calls a block of such a name. In all others their
+// values are those of `words`, which then takes operands there.
+Json attributes_unless_blocks(Json& words) {
+  std::set<std::string> names = {"times", "from"};
+  for (const OpDef* op : all_ops())
+    for (const AttrDef& a : op->attributes)
+      if (!op->internal)
+        names.emplace(a.name);
+  Json values = Json::object();
+  for (const std::string& name : names) {
+    values[name] = {{"anyOf", words[name]["anyOf"]}};
+    add_unique(words[name]["anyOf"], defined("operands"));
+  }
+  names.insert("with");
+  return {{"if", {{"propertyNames", {{"enum", names}}}}}, {"else", {{"properties", values}}}};
+}
+
 bool is_attribute(std::string_view word) {
   for (const OpDef* op : all_ops())
     for (const AttrDef& a : op->attributes)
@@ -137,6 +154,8 @@ void define_steps(Json& definitions) {
   for (const OpDef* op : all_ops())
     if (!op->internal && !is_attribute(op->name))  // such a word may be either
       conditions.push_back(beside(*op));
+  conditions.push_back(beside("pass", Json::object(), Json::array()));
+  conditions.push_back(attributes_unless_blocks(words));
   definitions["step"] = {
       {"description", "an op or a block with its operands, and the op's attributes"},
       {"type", "object"},

@@ -12,6 +12,7 @@
 #include <regex>
 #include <set>
 
+#include "model/files.h"
 #include "model/phases.h"
 #include "report/schema.h"
 #include "spec/language.h"
@@ -195,6 +196,48 @@ TEST_CASE("exactly one of several keys, and keys that a base spec may give") {
   CHECK_FALSE(schema.accepts(std::string("extends: 3\ntrain: {microbatches: 2}")));
   CHECK_FALSE(schema.accepts(std::string("train: {microbatches: 2}")));
   CHECK_FALSE(schema.accepts(std::string("extends: base.yaml\ntrain: {optimizer: {}}")));
+}
+
+TEST_CASE("what a step may call, and what may stand beside it") {
+  Schema schema;
+  auto agreed = [&](const std::string& declared, const std::string& step) {
+    const std::string yaml =
+        "mtf: 1\ndims: {batch: 4, d: 8}\nmodel:\n  with: {kind: a, rate: 0.5}\n" +
+        ("  inputs: {x: [batch, d]}\n" + declared) + "  steps: [y: " + step +
+        "]\n  outputs: {y: y}\n";
+    std::string messages;
+    const bool good = read(yaml, messages) == Verdict::good;
+    INFO(yaml << messages);
+    CHECK(schema.accepts(yaml) == good);
+    return good;
+  };
+  auto block = [](const std::string& name) {
+    return "  blocks: {" + name + ": {takes: p, with: {a: 1}, steps: [q: {exp: p}], gives: q}}\n";
+  };
+  auto choice = [](const std::string& name, const std::string& target) {
+    return "  choose: {" + name + ": {by: $kind, a: " + target + ", b: exp}}\n";
+  };
+  // A block or choice may be called as an attribute is.
+  for (const char* name : {"rate", "over", "causal", "times", "from", "scale_by", "dims"}) {
+    CHECK(agreed(block(name), "{" + std::string(name) + ": x}"));
+    CHECK(agreed(block(name), "{" + std::string(name) + ": [x], with: {a: 2}}"));
+    CHECK(agreed(choice(name, "relu"), "{" + std::string(name) + ": x}"));
+  }
+  CHECK(agreed("", "{dropout: x, rate: $rate}"));
+  CHECK_FALSE(agreed("", "{dropout: x, rate: zzz}"));
+  CHECK(agreed(choice("keep", "dropout"), "{keep: x, rate: $rate}"));
+  CHECK_FALSE(agreed(choice("keep", "dropout"), "{keep: x, rate: zzz}"));
+  CHECK_FALSE(agreed(block("layer"), "{repeat: layer, times: [x], from: x}"));
+  // It may not hide what a step knows.
+  for (const std::string& word : step_words()) {
+    CHECK_FALSE(agreed(block(word), "{relu: x}"));
+    CHECK_FALSE(agreed(choice(word, "relu"), "{relu: x}"));
+  }
+  // pass takes what belongs to others only in their place.
+  CHECK(agreed("", "{pass: x}"));
+  CHECK_FALSE(agreed("", "{pass: x, over: d}"));
+  CHECK_FALSE(agreed("", "{pass: x, with: {a: 1}}"));
+  CHECK(agreed(choice("keep", "pass"), "{keep: [x, x], over: d, with: {a: 1}}"));
 }
 
 TEST_CASE("schemas/spec.schema.json is what mtf schema prints") {
