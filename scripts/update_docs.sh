@@ -5,4 +5,5 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 cmake --build "$build" --target mtf docs_keys docs_definitions
 "$build/mtf" schema >schemas/spec.schema.json
+"$build/mtf" schema library >schemas/library.schema.json
 python3 tests/docs/run_docs.py "$build" . "$@" --update

@@ -125,7 +125,11 @@ void declare_commands(CLI::App& app, Options& o, std::vector<std::string>& sets)
   common(*config, o, sets, false);
   app.add_subcommand("doctor", "what this machine has, and whether it keeps the laws");
 
-  app.add_subcommand("schema", "print the JSON Schema of specs");
+  auto* schema =
+      app.add_subcommand("schema", "print the JSON Schema of specs, or of library files");
+  schema->add_option("what", o.specs, "spec, which is usual, or library")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"spec", "library"}));
   auto* completion = app.add_subcommand("completion", "print the completion script of a shell");
   completion->add_option("shell", o.specs, "bash, zsh or fish")
       ->required()

@@ -87,8 +87,9 @@ void print_completion(const std::vector<std::string>& line) {
     fmt::print(":files\t{}\n", found.files);
 }
 
-int schema_command(const Options&) {
-  const std::string schema = spec_schema();
+int schema_command(const Options& o) {
+  const bool library = !o.specs.empty() && o.specs[0] == "library";
+  const std::string schema = library ? library_schema() : spec_schema();
   std::fwrite(schema.data(), 1, schema.size(), stdout);
   return 0;
 }

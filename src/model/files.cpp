@@ -99,7 +99,7 @@ void ModelFiles::check_block(ModelFile& file, const Block& block, YamlNode& body
   std::vector<std::string> unknown;
   for (YamlNode::Entry& entry : body.entries) {
     auto& [key, value] = entry;
-    const KeyRow* row = table.find(key.text);
+    const KeyRow* row = key.text == "use" ? nullptr : table.find(key.text);  // of a spec alone
     if (!row && whole && key.text == "blocks")  // of a library file that is a layer
       row = key_table("model").find(key.text);
     if (!row) {

@@ -79,19 +79,11 @@ Json layout_rules(bool reserved) {
 
 class SchemaWriter {
  public:
-  Json write() {
+  Json spec() {
     mark_merged_keys();
-    Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                   {"title", "mtf spec"},
-                   {"description", "A model, its training and its layout on a mesh."}};
-    definitions_["option"] = {{"description", "an option of the block: `$name`, or `$name.key`"},
-                              {"type", "string"},
-                              {"pattern", "^\\$[A-Za-z0-9_.]+$"}};
-    definitions_["size"] = any_of(number("integer", at_least(1)), size_text());
+    Json schema = begun("mtf spec", "A model, its training and its layout on a mesh.");
     definitions_["axes"] = any_of(pattern(axis_pattern), list_of(pattern(axis_pattern)));
     definitions_["rules"] = layout_rules(false);
-    definitions_["dim_names"] = any_of(of_type("string"), list_of(of_type("string")));
-    define_steps(definitions_);
     schema.update(table(language().front()));
     schema["if"] = {{"properties", {{"extends", of_type("string")}}}, {"required", {"extends"}}};
     schema["else"] = complete();
@@ -99,7 +91,34 @@ class SchemaWriter {
     return schema;
   }
 
+  // A file with `takes` is a layer: a block that brings the blocks it uses. Others are models.
+  Json library_file() {
+    Json schema = begun("mtf library file", "A model, or a layer of models.");
+    KeyTable model = key_table("model"), layer = key_table("model.blocks.BLOCK");
+    layer.rows.push_back(*model.find("blocks"));
+    model.rows.erase(model.rows.begin() + (model.find("use") - model.rows.data()));
+    schema["type"] = "object";
+    schema["if"] = {{"required", {"takes"}}};
+    schema["then"] = table(layer);
+    schema["else"] = table(model);
+    schema["definitions"] = definitions_;
+    return schema;
+  }
+
  private:
+  // The head, and the definitions that models need.
+  Json begun(std::string_view title, std::string_view description) {
+    definitions_["option"] = {{"description", "an option of the block: `$name`, or `$name.key`"},
+                              {"type", "string"},
+                              {"pattern", "^\\$[A-Za-z0-9_.]+$"}};
+    definitions_["size"] = any_of(number("integer", at_least(1)), size_text());
+    definitions_["dim_names"] = any_of(of_type("string"), list_of(of_type("string")));
+    define_steps(definitions_);
+    return {{"$schema", "http://json-schema.org/draft-07/schema#"},
+            {"title", title},
+            {"description", description}};
+  }
+
   // Training needs data.
   Json complete() const {
     Json schema = complete_;
@@ -138,7 +157,7 @@ class SchemaWriter {
             {{"required", {name}}, {"properties", {{name, {{"not", of_type("null")}}}}}});
     }
     schema["additionalProperties"] = false;
-    if (table.title == "model")
+    if (table.find("use"))
       describe_use(schema);
     else if (!needed.empty())
       schema["required"] = needed;
@@ -295,7 +314,11 @@ class SchemaWriter {
 }  // namespace
 
 std::string spec_schema() {
-  return SchemaWriter().write().dump(1) + "\n";
+  return SchemaWriter().spec().dump(1) + "\n";
+}
+
+std::string library_schema() {
+  return SchemaWriter().library_file().dump(1) + "\n";
 }
 
 }  // namespace mtf

@@ -1,6 +1,6 @@
-// The JSON Schema (draft-07) of a spec, for editors and validators, from the tables of
-// spec/language.h, the op table and the library. It says what stands where. What needs a built
-// model (names, shapes, divisibility) it cannot say.
+// The JSON Schemas (draft-07) of specs and of library files, for editors and validators, from the
+// tables of spec/language.h, the op table and the library. They say what stands where. What needs a
+// built model (names, shapes, divisibility) they cannot say.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,9 +9,11 @@
 
 namespace mtf {
 
-std::string spec_schema();  // JSON text that ends in a newline
+// JSON texts that end in a newline.
+std::string spec_schema();
+std::string library_schema();
 
-// Its definitions `steps`, `step` and `operands`: ops, attributes, blocks.
+// The definitions `steps`, `step` and `operands`: ops, attributes, blocks.
 void define_steps(nlohmann::ordered_json& definitions);
 
 // What `with` may hold beside `use: NAME`: one condition for each model of the library.

@@ -74,6 +74,7 @@ CASES = {
     "mtf ops ": [],
     "mtf ops --m": ["--markdown"],
     "mtf completion f": ["fish"],
+    "mtf schema l": ["library"],
     "mtf init dig": ["digits"],
     "mtf init digits b": ["b.yaml", "broken.yaml"],
 }

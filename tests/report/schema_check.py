@@ -1,5 +1,5 @@
-"""The JSON Schema by other libraries: jsonschema says that it is one of draft-07, and that it accepts the
-specs without errors, as PyYAML reads them, and refuses the others where they are wrong."""
+"""The JSON Schemas by other libraries: jsonschema says that they are of draft-07, and that they accept the
+specs without errors and the library, as PyYAML reads them, and refuse other specs where they are wrong."""
 import json
 import pathlib
 import subprocess
@@ -9,8 +9,16 @@ import jsonschema
 import yaml
 
 mtf, source = sys.argv[1], pathlib.Path(sys.argv[2])
-schema = json.loads(subprocess.run([mtf, "schema"], check=True, capture_output=True, text=True).stdout)
-jsonschema.Draft7Validator.check_schema(schema)
+
+
+def schema_of(*what):
+    printed = subprocess.run([mtf, "schema", *what], check=True, capture_output=True, text=True).stdout
+    jsonschema.Draft7Validator.check_schema(json.loads(printed))
+    return json.loads(printed)
+
+
+schema = schema_of()
+assert schema == schema_of("spec")
 validator = jsonschema.Draft7Validator(schema)
 
 
@@ -52,4 +60,11 @@ assert schema["definitions"]["train.optimizer.adamw"]["properties"]["learning_ra
 assert all(word["description"] for _, word in keys_of(schema["definitions"]["train"]))
 error = next(validator.iter_errors({"mtf": 1, "model": {"steps": []}, "budget": {"memory": "2 apples"}}))
 assert list(error.absolute_path) == ["budget"], error
+
+library = jsonschema.Draft7Validator(schema_of("library"))
+for file in source.glob("specs/library/*.yaml"):
+    text = file.read_text()
+    library.validate(yaml.safe_load(text))
+    assert not library.is_valid(yaml.safe_load(text.replace("\nsteps:", "\nstps:"))), file
+    assert not library.is_valid(yaml.safe_load(text.replace("einsum: [", "einsum: 7, x: ["))), file
 print(f"{len(verdicts)} specs, {sum(verdicts.values())} of them accepted")

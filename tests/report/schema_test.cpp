@@ -13,6 +13,7 @@
 #include <set>
 
 #include "model/files.h"
+#include "model/library.h"
 #include "model/phases.h"
 #include "report/schema.h"
 #include "spec/language.h"
@@ -59,9 +60,9 @@ json to_json(const YamlNode& node) {
 
 class Schema {
  public:
-  Schema() {
-    const json text = json::parse(spec_schema());
-    valijson::adapters::NlohmannJsonAdapter adapter(text);
+  explicit Schema(const std::string& text = spec_schema()) {
+    const json parsed = json::parse(text);
+    valijson::adapters::NlohmannJsonAdapter adapter(parsed);
     valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(adapter, schema_);
   }
   bool accepts(const json& document) {
@@ -148,7 +149,7 @@ bool beyond_schemas(const std::string& what) {
       "model\\.with\\.rate := .*|model\\.steps\\[1\\]\\.d\\.rate := .*|"
       "(dims|numerics\\.blocks)\\.batch := 7|model\\.(blocks\\.layer\\.)?params \\+ zzz|"
       "(.*\\.)?dims\\.\\w+( - size|\\.size := null)|"
-      "model\\..*choose\\.\\w+\\.(rms|else|gelu) := .*");
+      "model\\..*choose\\.\\w+\\.(rms|else|relu|gelu|geglu) := .*");
   return std::regex_match(what, known);
 }
 
@@ -240,8 +241,97 @@ TEST_CASE("what a step may call, and what may stand beside it") {
   CHECK(agreed(choice("keep", "pass"), "{keep: [x, x], over: d, with: {a: 1}}"));
 }
 
-TEST_CASE("schemas/spec.schema.json is what mtf schema prints") {
-  std::ifstream in(MTF_ROOT "/schemas/spec.schema.json");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  CHECK((text == spec_schema()));  // scripts/update_docs.sh writes it
+// A spec that takes the file as its own model, or as its one block.
+std::string spec_around(const YamlNode& file) {
+  const std::string head = R"(
+mtf: 1
+dims: {batch: 4, length: 4, d_model: 4, heads: 2, kv_heads: 1, d_head: 2, d_ff: 8, vocab: 8, layers: 1, pixel: 4,
+       hidden: 4, digit: 4}
+data: {text: a.txt}
+train: {steps: 1, optimizer: {sgd: {learning_rate: 0.1}}}
+)";
+  if (!file.find("takes"))
+    return head + "model: " + flow_yaml(file);
+  return head +
+         "model:\n  inputs: {x: {dims: [batch, length, d_model], dtype: f32}}\n  blocks: {layer: " +
+         flow_yaml(file) +
+         "}\n  steps: [y: {layer: x}, loss: {reduce_mean: y, over: [batch, length, d_model]}]\n" +
+         "  loss: loss\n  outputs: {y: y}\n";
+}
+
+// What the reader says of a library file. Where mistakes are expected, the choices are changed
+// until one is found: they decide which parts of the file are looked at.
+Verdict read_file(YamlNode file, bool expected_good, std::string& messages) {
+  static const std::map<std::string, const char*> others[] = {
+      {},
+      {{"norm", "layer"},
+       {"bias", "true"},
+       {"tied", "false"},
+       {"positions", "sinusoid"},
+       {"feed_forward", "swiglu"},
+       {"attention", "grouped_query"}},
+      {{"positions", "rope"}, {"dropout", "0.5"}}};
+  Verdict verdict = Verdict::good;
+  for (const auto& options : others) {
+    for (const auto& [name, value] : options)
+      if (YamlNode* with = file.find("with"); with && with->find(name))
+        with->find(name)->text = value;
+    verdict = read(spec_around(file), messages);
+    if (expected_good || verdict != Verdict::good)
+      break;
+  }
+  return verdict;
+}
+
+TEST_CASE("the schema of library files says of them what the reader says") {
+  Schema schema(library_schema());
+  // Options, which take their values elsewhere, an operand that is not read, a case not chosen.
+  const std::regex beyond(
+      "(.*\\.)?with\\.\\w+ := .*|.*_kept\\.rate := .*|blocks\\.second\\.takes.0. := true|"
+      "choose\\.add_bias\\.false := .*");
+  int changes = 0, good = 0, structure = 0;
+  for (const std::string& name : library_names()) {
+    const YamlNode file = Schema::parsed(std::string(*library_text(name)));
+    std::string messages;
+    INFO(name);
+    CHECK(schema.accepts(flow_yaml(file)));
+    CHECK(read_file(file, false, messages) == Verdict::good);
+    INFO(messages);
+    for_each_change(file, [&](const YamlNode& changed, const std::string& what) {
+      if (++changes % 3 != 0)  // the files are alike, and reading takes its time
+        return;
+      const bool accepted = schema.accepts(to_json(changed));
+      const Verdict verdict = read_file(changed, accepted, messages);
+      if (verdict == Verdict::other || beyond_schemas("model." + what) ||
+          std::regex_match(what, beyond))
+        return;
+      (verdict == Verdict::good ? good : structure)++;
+      INFO(what << "\n" << messages);
+      CHECK(accepted == (verdict == Verdict::good));
+    });
+  }
+  CHECK(good > 100);
+  CHECK(structure > 1000);
+}
+
+TEST_CASE("library files are models or layers, and no specs") {
+  Schema schema(library_schema());
+  auto accepts = [&](const char* yaml) { return schema.accepts(std::string(yaml)); };
+  CHECK(accepts("takes: x\nblocks: {b: {takes: p, gives: p}}\nsteps: [y: {b: x}]\ngives: y"));
+  CHECK(accepts("steps: []"));
+  CHECK_FALSE(accepts("takes: x"));                     // gives what?
+  CHECK_FALSE(accepts("takes: x\ngives: x\nloss: x"));  // of models
+  CHECK_FALSE(accepts("use: transformer_lm"));          // of specs
+  CHECK_FALSE(accepts("use: transformer_lm\nsteps: []"));
+  CHECK_FALSE(accepts("mtf: 1\nmodel: {steps: []}"));
+  CHECK_FALSE(accepts("inputs: {x: [batch]}"));
+}
+
+TEST_CASE("schemas/ has what mtf schema prints") {  // scripts/update_docs.sh writes it
+  for (const auto& [file, schema] :
+       {std::pair("spec", spec_schema()), std::pair("library", library_schema())}) {
+    std::ifstream in(MTF_ROOT "/schemas/" + std::string(file) + ".schema.json");
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    CHECK((text == schema));
+  }
 }
