@@ -53,14 +53,20 @@ struct Named {
   NodeId node;
 };
 
+struct Repeat {     // a block in several copies, one after the other
+  std::string dim;  // that counts them
+  int64_t times = 0;
+  SourceSpan span;
+};
+
 struct Graph {
   std::vector<Dim> dims;
   std::vector<Node> nodes;  // in topological order
   std::vector<Composite> composites;
   std::vector<Named> inputs, parameters, states, outputs;
-  std::vector<std::string> repeat_dims;  // dims that count the copies of a repeat
-  NodeId loss;        // scalar to report: the quotient; index -1 if there is none
-  NodeId loss_sum;    // what is differentiated
+  std::vector<Repeat> repeats;  // those that a dim counts, in order
+  NodeId loss;                  // scalar to report: the quotient; index -1 if there is none
+  NodeId loss_sum;              // what is differentiated
   NodeId loss_count;  // what gradients are divided by in `update`; index -1: by microbatches
 
   const Node& operator[](NodeId id) const { return nodes[static_cast<size_t>(id.index)]; }

@@ -107,13 +107,6 @@ void Interpreter::hand_over(Diagnostics& to) {
   for (Diagnostic d : found_.all()) {
     if (const auto it = unchecked_.find(index++); it != unchecked_.end())
       d.notes.emplace_back(SourceSpan{}, not_checked(it->second));
-    const bool is_size = d.code == Code::model_shape || d.code == Code::dims_expression;
-    if (is_size && options_.microbatches > 1)
-      d.notes.emplace_back(
-          spec_.span("train.microbatches"),
-          fmt::format("each of {} microbatches has a part of '{}', and of the dims "
-                      "made from it",
-                      options_.microbatches, spec_.data ? spec_.data->batch : "batch"));
     SourceSpan user = files_.user_place(d.where);
     if (user.file != d.where.file)
       d.notes.emplace_back(user, "the library file is used here");

@@ -6,6 +6,7 @@
 
 #include "model/interpreter.h"
 #include "model/library.h"
+#include "ops/op.h"
 
 namespace mtf {
 namespace {
@@ -53,6 +54,13 @@ bool path_less(std::string_view a, std::string_view b) {
     --at;
   const int64_t x = number_at(a, at), y = number_at(b, at);
   return x >= 0 && y >= 0 ? x < y : a < b;
+}
+
+const Node* input_behind(const Graph& graph, NodeId id) {
+  while (graph[id].op->name_only || graph[id].op->name == "cast")
+    id = graph[id].inputs[0];
+  const Node& node = graph[id];
+  return node.op->name == "input" && !is_float(node.type.dtype) ? &node : nullptr;
 }
 
 int64_t parameter_count(const Model& model) {

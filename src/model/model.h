@@ -25,6 +25,9 @@ struct Model {
   std::vector<Parameter> parameters;  // in path order
 };
 
+// The i32 input whose values these are, under other dim names or in another dtype; null: none.
+const Node* input_behind(const Graph&, NodeId);
+
 int64_t parameter_count(const Model&);  // numbers in all parameters
 
 // The order of paths: as text, with the numbers in [ ] as numbers.
@@ -33,7 +36,7 @@ bool path_less(std::string_view a, std::string_view b);
 Numerics numerics_of(const NumericsSpec&);
 
 struct BuildOptions {
-  int64_t microbatches = 1;  // must divide the batch: the graph is that of one microbatch
+  int64_t microbatches = 1;  // must divide the batch, which is one of so many parts
   bool training = true;      // false: dropout is the identity
   bool padded = false;       // the batch may end in padding, which losses do not count
 };

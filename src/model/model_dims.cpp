@@ -39,7 +39,6 @@ ModelDims::ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagn
       graph_(graph),
       diagnostics_(diagnostics),
       batch_(spec.data ? spec.data->batch : "batch"),
-      microbatches_(microbatches),
       spec_dims_(spec.dims),
       table_(diagnostics) {
   for (DimSpec& dim : spec_dims_) {
@@ -150,8 +149,6 @@ DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
     dim.rule = d->like;
   if (!add_padding(dim, pad_of(*place.dim, depth), *place.dim))
     return {};
-  if (!place.scope && name == batch_)
-    dim.parts = microbatches_;
   DimId there = graph_.find_dim(name);
   if (there.index >= 0 && (graph_[there].true_size() != *size || graph_[there].size != dim.size))
     dim.name = fmt::format("{}@{}", name, place.scope->path);

@@ -60,7 +60,6 @@ class ModelDims {
   Graph& graph_;
   Diagnostics& diagnostics_;
   std::string batch_;  // the dim that counts examples
-  int64_t microbatches_;
   std::vector<DimSpec> spec_dims_;
   DimTable table_;
   std::vector<Scope> scopes_;

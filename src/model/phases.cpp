@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/microbatch.h"
 #include "ops/autodiff.h"
 #include "ops/formula.h"
-#include "spec/dims.h"
 
 namespace mtf {
 namespace {
@@ -30,32 +30,6 @@ NodeId initial_value(Builder& b, const Parameter& p, const Shape& shape, int64_t
 bool is_frozen(const TrainSpec& train, const std::string& path) {
   return std::any_of(train.freeze.begin(), train.freeze.end(),
                      [&](const std::string& pattern) { return path_matches(pattern, path); });
-}
-
-// A microbatch has a part of the batch, so a parameter may not depend on the batch's size. False
-// after a diagnostic.
-bool parameters_are_whole(const Spec& spec, const Model& model, Diagnostics& diagnostics) {
-  Diagnostics known;
-  DimTable whole(known);
-  for (const DimSpec& dim : spec.dims)
-    whole.add(dim);
-  bool good = true;
-  for (const Parameter& p : model.parameters)
-    for (DimId d : model.graph[p.node].type.shape.dims) {
-      const Dim& dim = model.graph[d];
-      if (!whole.find(dim.name) || whole.size(dim.name, {}) == dim.true_size())
-        continue;
-      good = false;
-      diagnostics.add(
-          {Code::train_batch_parameter,
-           fmt::format("'{}' of parameter '{}' depends on the size of the batch, of which each of "
-                       "{} microbatches has a part",
-                       dim.name, p.path, spec.train->microbatches),
-           p.span,
-           {},
-           "leave out `train.microbatches`, or give the parameter other dims"});
-    }
-  return good;
 }
 
 void name_loss(Builder& b) {
@@ -136,9 +110,8 @@ Graph init_graph(const Model& model, const Spec& spec, const Numerics& numerics)
 std::optional<Graph> accumulate_graph(const Spec& spec, Sources& sources, const Numerics& numerics,
                                       Diagnostics& diagnostics) {
   const TrainSpec train = spec.train.value_or(TrainSpec{});
-  std::optional<Model> model =
-      build_model(spec, sources, numerics, diagnostics, {train.microbatches, true});
-  if (!model || (train.microbatches > 1 && !parameters_are_whole(spec, *model, diagnostics)))
+  std::optional<Model> model = build_microbatch(spec, sources, numerics, diagnostics);
+  if (!model)
     return std::nullopt;
   Graph& g = model->graph;
   if (g.loss_sum.index < 0) {

@@ -236,8 +236,9 @@ std::optional<int64_t> Interpreter::read_times(Frame& frame, const Call& call) {
       continue;
     const YamlNode& times = attribute->second;
     if (times.is_scalar() && is_name(times.text)) {
-      model_.graph.repeat_dims.push_back(times.text);
-      return dims_.size(times.text, times.span, frame.depth);
+      const std::optional<int64_t> size = dims_.size(times.text, times.span, frame.depth);
+      model_.graph.repeats.push_back({times.text, size.value_or(0), times.span});
+      return size;
     }
     return read_integer(times, "times", at_least(1), found_);
   }

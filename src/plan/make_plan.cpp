@@ -30,17 +30,13 @@ const Graph& main_graph(const Phases& phases) {
 // A sample leaves out the initial values, and all but one parameter of each type from the update.
 bool train_phases(const Spec& spec, Sources& sources, const Numerics& numerics, Extent extent,
                   Diagnostics& diagnostics, Phases& out) {
-  if (extent == Extent::whole) {
-    BuildOptions options;
-    options.microbatches = spec.train->microbatches;
-    const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, options);
-    if (!model)
-      return false;
-    out.push_back({"init", init_graph(*model, spec, numerics), 0});
-  }
   std::optional<Graph> accumulate = accumulate_graph(spec, sources, numerics, diagnostics);
   if (!accumulate)
     return false;
+  if (extent == Extent::whole) {
+    const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics);
+    out.push_back({"init", init_graph(*model, spec, numerics), 0});
+  }
   Graph update = update_graph(*accumulate, *spec.train, numerics, extent);
   out.push_back({"accumulate", std::move(*accumulate), spec.train->microbatches});
   out.push_back({"update", std::move(update), 1});
@@ -53,14 +49,6 @@ bool eval_phase(const Spec& spec, Sources& sources, const Numerics& numerics,
   if (eval)
     out.push_back({"eval", std::move(*eval), runs_per_step});
   return eval.has_value();
-}
-
-// The input whose values these are, under other dim names or in another dtype; null: none.
-const Node* input_behind(const Graph& graph, NodeId id) {
-  while (graph[id].op->name_only || graph[id].op->name == "cast")
-    id = graph[id].inputs[0];
-  const Node& node = graph[id];
-  return node.op->name == "input" && !is_float(node.type.dtype) ? &node : nullptr;
 }
 
 // Inputs that a gather of any phase reads as indices. Negative labels are allowed where a loss

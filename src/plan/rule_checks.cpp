@@ -154,13 +154,14 @@ void check_rule_names(const Spec& spec, const Graph& graph,
       if (!known.count(rule.dim) && !other_words.count(rule.dim))
         diagnostics.add(unknown_dim(rule.dim, rule.span, known));
   for (const LayoutRule& rule : spec.layout.rules) {
-    const auto& repeats = graph.repeat_dims;
+    const auto& repeats = graph.repeats;
     if (!known.count(rule.dim)) {
       if (other_words.count(rule.dim))
         continue;
       diagnostics.add(unknown_dim(rule.dim, rule.span, known));
     } else if (!tensor_dims.count(rule.dim) &&
-               std::count(repeats.begin(), repeats.end(), rule.dim)) {
+               std::any_of(repeats.begin(), repeats.end(),
+                           [&](const Repeat& r) { return r.dim == rule.dim; })) {
       diagnostics.add({Code::spec_later,
                        fmt::format("'{}' counts the copies of a repeat; placing copies on ranks "
                                    "(pipeline stages) belongs "

@@ -51,9 +51,7 @@ Planned plan_unfused(const std::string& path, const std::vector<std::string>& ov
   Diagnostics diagnostics;
   const Spec& spec = out.spec = read_spec(sources, path, as_overrides(overrides), diagnostics);
   const Numerics numerics = numerics_of(spec.numerics);
-  BuildOptions options;
-  options.microbatches = spec.train->microbatches;
-  const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, options);
+  const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics);
   const std::optional<Graph> accumulate = accumulate_graph(spec, sources, numerics, diagnostics);
   out.messages = errors(diagnostics);
   if (!model || !accumulate)

@@ -72,7 +72,7 @@ class Grower {
     for (int i = 0; i < layouts; ++i)
       model.layouts.push_back(layout());
     for (const DimSize& d : dims_)  // multiples of 8, as `numerics.blocks` may ask for
-      if (random_.chance(40))
+      if (random_.chance(40) && d.of_batch.empty())
         model.padding.push_back(fmt::format("dims.{}={{size: {}, pad: {}}}", d.name, d.size,
                                             random_.from(std::vector<int>{8, 16, 24, 40})));
     return model;
@@ -83,6 +83,7 @@ class Grower {
   struct DimSize {
     std::string name;
     int64_t size;
+    std::string of_batch = {};  // the expression of one that goes with the batch
   };
 
   int64_t size(const std::string& name) const {
@@ -353,15 +354,30 @@ class Grower {
     made(fmt::format("einsum: [{}, {}], to: {}", mixed, parameter(back), listed(dims)), dims);
   }
 
+  // The batch and a neighbour as one dim, and back.
+  void flatten(const Tensor& x, const Names& pair) {
+    const std::string to = new_dim(elements(pair));
+    dims_.back().of_batch = fmt::format("{} * {}", pair[0], pair[1]);
+    Names dims = x.dims;
+    dims.resize(dims.size() - 2);
+    dims.push_back(to);
+    apply("reshape: ", x, fmt::format(", from: {}, to: [{}]", listed(pair), to), dims);
+    activation();
+    apply("reshape: ", Tensor(newest()), fmt::format(", from: [{}], to: {}", to, listed(pair)),
+          x.dims);
+  }
+
   // Two neighbours become one, or one becomes two.
   void reshape() {
     const Tensor x = newest();
     Names dims = x.dims;
     if (inner(x).size() > 1 && random_.chance(50)) {
       const size_t at = dims.size() - 2;
-      merges_batch_ = merges_batch_ || dims[at] == "batch" || dims[at + 1] == "batch";
+      const Names pair = {dims[at], dims[at + 1]};
+      if (has(pair, "batch"))
+        return flatten(x, pair);
       const std::string to = new_dim(size(dims[at]) * size(dims[at + 1]));
-      const std::string from = fmt::format("[{}, {}]", dims[at], dims[at + 1]);
+      const std::string from = listed(pair);
       dims.resize(at);
       dims.push_back(to);
       return apply("reshape: ", x, fmt::format(", from: {}, to: [{}]", from, to), dims);
@@ -475,12 +491,13 @@ class Grower {
   // ---- text --------------------------------------------------------------------------------
   std::string text() {
     Names sizes_text, blocks;
-    // A dim of one size cannot hold the examples of a microbatch and of a batch.
-    const bool cut = random_.chance(75), micro = random_.chance(30) && !merges_batch_;
+    const bool cut = random_.chance(75), micro = random_.chance(30);
     for (const DimSize& d : dims_) {
-      sizes_text.push_back(fmt::format("{}: {}", d.name, d.size));
+      const bool whole = d.name != "batch" && d.of_batch.empty();
+      sizes_text.push_back(
+          fmt::format("{}: {}", d.name, d.of_batch.empty() ? std::to_string(d.size) : d.of_batch));
       int64_t n = 1;
-      const int64_t extent = d.name == "batch" && micro ? d.size / 2 : d.size;
+      const int64_t extent = !whole && micro ? d.size / 2 : d.size;
       while (n < 8 && extent % (2 * n) == 0)
         n *= 2;
       if (n > 1)
@@ -557,7 +574,7 @@ class Grower {
   std::string inputs_, params_, blocks_, steps_;
   Names data_;
   int letters_ = 0, count_ = 0;
-  bool has_memory_ = false, merges_batch_ = false;
+  bool has_memory_ = false;
 };
 
 }  // namespace

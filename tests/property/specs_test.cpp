@@ -136,6 +136,43 @@ train: {steps: 3, optimizer: {sgd: {learning_rate: 0.1}}, seed: 1}
   }
 }
 
+TEST_CASE("sizes that are expressions of the batch follow microbatches") {
+  const std::string spec = R"(
+mtf: 1
+name: flattened
+dims: {batch: 8, length: 4, rows: batch * length, pairs: rows / 2, two: 2, d: 8, e: 6}
+mesh: {p: 2}
+layout: {batch: p}
+model:
+  inputs: {x: [batch, length, d], ids: {dims: [batch, length], dtype: i32}}
+  params: {w: {dims: [d, e], init: {fan_in: [batch]}}}
+  steps:
+    - s: {reshape: x, from: [batch, length], to: [rows]}
+    - t: {einsum: [s, w]}
+    - u: {reshape: t, from: [rows], to: [pairs, two]}
+    - y: {reshape: u, from: [pairs, two], to: [batch, length]}
+    - loss: {cross_entropy: [y, ids], over: e}
+  loss: loss
+data: {synthetic: {x: {normal: 1.0}, ids: {uniform: e}}}
+numerics: {compute: f64}
+train: {steps: 4, optimizer: {momentum: {learning_rate: 0.1}}, seed: 1}
+)";
+  const Outcome whole = train_text(spec, {"mesh={one: 1}", "layout={}"});
+  REQUIRE(whole.planned);
+  for (const char* microbatches : {"train.microbatches=2", "train.microbatches=4"}) {
+    const Outcome one = train_text(spec, {"mesh={one: 1}", "layout={}", microbatches});
+    INFO(one.messages);
+    REQUIRE(one.planned);
+    for (size_t step = 0; step < whole.losses.size(); ++step)
+      CHECK(one.losses[step] == Approx(whole.losses[step]).epsilon(1e-12));
+    const Outcome split = train_text(spec, {microbatches});
+    INFO(split.messages);
+    REQUIRE(split.planned);
+    CHECK(split.lies == "");
+    CHECK(difference(one, split) == "");
+  }
+}
+
 TEST_CASE("bf16 computes the same bits on every mesh") {
   check_layouts("specs/lm_bytes.yaml",
                 with(small_lm, {"numerics={compute: bf16}", "train.steps=3"}),
