@@ -162,8 +162,10 @@ DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
 int64_t ModelDims::pad_of(const DimSpec& dim, size_t depth) {
   const DimSpec* d = &dim;
   for (int steps = 0; d && steps < max_steps_to_pad; ++steps) {
-    if (d->pad)
+    if (d->pad) {
+      padding_.insert(d);
       return std::max<int64_t>(*d->pad, 1);  // what is below has been reported
+    }
     d = place_of(d->like.empty() ? d->size : d->like, depth).dim;
   }
   return 1;
@@ -202,13 +204,20 @@ void ModelDims::report_unused() {
           used_.insert(word);
     grown = used_.size() > before;
   }
-  for (const DimSpec& dim : spec_dims_)
+  for (const DimSpec& dim : spec_dims_) {
     if (!used_.contains(dim.name))
       diagnostics_.add({Code::dims_unused,
                         fmt::format("nothing uses dim '{}'", dim.name),
                         dim.span,
                         {},
                         "leave it out"});
+    else if (dim.pad.value_or(1) > 1 && !padding_.contains(&dim))
+      diagnostics_.add({Code::dims_unused,
+                        fmt::format("'pad' of '{}' pads nothing: no tensor has this dim", dim.name),
+                        spec_.span("dims." + dim.name + ".pad"),
+                        {},
+                        "leave the `pad:` out"});
+  }
 }
 
 }  // namespace mtf

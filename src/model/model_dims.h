@@ -33,7 +33,8 @@ class ModelDims {
 
   // Counts a name as used.
   void use(std::string_view name) { used_.emplace(name); }
-  // A warning for each dim of the spec that neither the model nor a size nor the data uses.
+  // A warning for each dim of the spec that neither the model nor a size nor the data uses, and for
+  // each `pad` that pads no tensor.
   void report_unused();
 
  private:
@@ -64,6 +65,7 @@ class ModelDims {
   DimTable table_;
   std::vector<Scope> scopes_;
   std::set<std::string, std::less<>> used_;
+  std::set<const DimSpec*> padding_;  // whose `pad` a dim of the graph has
 };
 
 }  // namespace mtf
