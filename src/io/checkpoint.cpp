@@ -15,12 +15,23 @@ namespace mtf {
 namespace {
 
 constexpr int64_t largest_manifest = int64_t{256} << 20;
+constexpr size_t most_named = 8;  // tensors of each kind of difference
 
 std::string describe(const TensorInfo& t) {
   std::string text = "[";
   for (size_t i = 0; i < t.size.size(); ++i)
     text += fmt::format("{}{}={}", i > 0 ? ", " : "", t.dims[i], t.size[i]);
   return text + "] " + std::string(name_of(t.dtype));
+}
+
+// Names of a kind of difference: how many, and the first of them.
+std::string counted(std::vector<std::string> names, std::string_view kind) {
+  const size_t count = names.size();
+  if (count > most_named) {
+    names.resize(most_named);
+    names.push_back(fmt::format("{} more", count - most_named));
+  }
+  return fmt::format("{} {}: {}", count, kind, listed(names));
 }
 
 uint64_t digest_of(const File& file, int64_t begin, int64_t end) {
@@ -163,11 +174,11 @@ std::string differences(std::span<const TensorInfo> expected, std::span<const Te
       extra.push_back("'" + t.name + "'");
   std::vector<std::string> parts;
   if (!missing.empty())
-    parts.push_back(fmt::format("{} missing: {}", missing.size(), listed(missing)));
+    parts.push_back(counted(missing, "missing"));
   if (!extra.empty())
-    parts.push_back(fmt::format("{} not expected: {}", extra.size(), listed(extra)));
+    parts.push_back(counted(extra, "not expected"));
   if (!different.empty())
-    parts.push_back(fmt::format("{} different: {}", different.size(), listed(different)));
+    parts.push_back(counted(different, "different"));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -120,8 +120,8 @@ class Checkpoint {
   std::vector<std::string> passed_over_;
 };
 
-// "" if both list the same tensors (names, dtypes, sizes), else one message that says all that is
-// missing, extra or different.
+// "" if both list the same tensors (names, dtypes, sizes), else one message that says how many are
+// missing, extra or different, and names the first of each.
 std::string differences(std::span<const TensorInfo> expected, std::span<const TensorInfo> found);
 
 }  // namespace mtf

@@ -82,13 +82,10 @@ std::vector<IdRange> id_ranges(const Phases& phases) {
 
 // ---- inference ---------------------------------------------------------------------------------
 
-bool decode_phases(const Spec& spec, Sources& sources, const Decoding& decoding,
-                   const Numerics& numerics, Diagnostics& diagnostics, Phases& out,
-                   LayoutRules& rules) {
-  const std::optional<Model> model = build_model(spec, sources, numerics, diagnostics, {1, false});
-  if (!model || !check_decoding(spec, model->graph, decoding, diagnostics))
+bool decode_phases(const Spec& spec, const Graph& forward, const Decoding& decoding,
+                   Diagnostics& diagnostics, Phases& out, LayoutRules& rules) {
+  if (!check_decoding(spec, forward, decoding, diagnostics))
     return false;
-  const Graph& forward = model->graph;
   const int64_t length = forward[forward.find_dim(decoding.along)].true_size();
   const int64_t piece = std::min(length, spec.infer.prefill > 0 ? spec.infer.prefill : 128);
   soften_rules(rules, forward, decoding);
@@ -162,7 +159,15 @@ struct Partitioned {
   std::vector<Program> programs;
   std::vector<int64_t> runs_per_step;
   std::vector<IdRange> id_ranges;
+  std::set<std::string> parameters;
 };
+
+std::set<std::string> parameters_of(const Graph& graph) {
+  std::set<std::string> paths;
+  for (const Named& p : graph.parameters)
+    paths.insert(p.name);
+  return paths;
+}
 
 std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
                                        const LayoutRules& rules, const Numerics& numerics, Job job,
@@ -178,6 +183,7 @@ std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
   for (const PhaseGraph& phase : phases)
     out.runs_per_step.push_back(phase.runs_per_step);
   out.id_ranges = id_ranges(phases);
+  out.parameters = parameters_of(main);
   if (job == Job::infer)
     return out;
   if (earlier == 0)  // a rule may have been dropped for an error
@@ -194,12 +200,19 @@ std::optional<Partitioned> partitioned_inference(const Spec& spec, Sources& sour
   const Numerics numerics = numerics_of(inner.numerics);
   LayoutRules rules = inner.layout;
   Phases phases;
-  const bool made =
-      decoding ? decode_phases(inner, sources, *decoding, numerics, diagnostics, phases, rules)
-               : eval_phase(inner, sources, numerics, diagnostics, 1, phases);
-  if (!made)
+  if (!decoding) {
+    if (!eval_phase(inner, sources, numerics, diagnostics, 1, phases))
+      return std::nullopt;
+    return partitioned(inner, phases, rules, numerics, Job::infer, diagnostics);
+  }
+  const std::optional<Model> model = build_model(inner, sources, numerics, diagnostics, {1, false});
+  if (!model || !decode_phases(inner, model->graph, *decoding, diagnostics, phases, rules))
     return std::nullopt;
-  return partitioned(inner, phases, rules, numerics, Job::infer, diagnostics);
+  std::optional<Partitioned> out =
+      partitioned(inner, phases, rules, numerics, Job::infer, diagnostics);
+  if (out)
+    out->parameters = parameters_of(model->graph);
+  return out;
 }
 
 std::optional<Partitioned> partitioned(const Spec& spec, Sources& sources, Job job, Extent extent,
@@ -237,6 +250,7 @@ std::optional<Plan> make_plan(const Spec& spec, Sources& sources, Job job,
     return std::nullopt;
   Plan plan = plan_programs(std::move(p->programs), std::move(p->runs_per_step));
   plan.id_ranges = std::move(p->id_ranges);
+  plan.parameters = std::move(p->parameters);
   const auto all = diagnostics.all();  // one microbatch is planned where their number is wrong
   if (std::none_of(all.begin(), all.end(),
                    [](const Diagnostic& d) { return d.code == Code::train_microbatches; }))

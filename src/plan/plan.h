@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Plan {
   int64_t scratch_bytes = 0;  // of one thread: what every kernel may use, and the largest workspace
   uint64_t digest = 0;
   std::vector<IdRange> id_ranges;
+  std::set<std::string> parameters;  // paths of the model's, those that no program reads included
 
   const PlannedProgram* find(std::string_view program) const;
   // What an executor allocates for `threads` threads: resident, io, arena, scratch.

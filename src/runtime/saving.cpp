@@ -11,6 +11,8 @@
 namespace mtf {
 namespace {
 
+constexpr std::string_view parameter_prefix = "parameter:";
+
 bool saved(const Persistent& p) {
   return p.value.storage == Storage::parameter || p.value.storage == Storage::state;
 }
@@ -41,6 +43,16 @@ std::vector<TensorBox> boxes_of(Session& session, std::list<std::vector<std::byt
                      packed(view, session.device().resident(p), dense.emplace_back()).data()});
   }
   return boxes;
+}
+
+bool is_parameter(const TensorInfo& t) {
+  return t.name.starts_with(parameter_prefix);
+}
+
+// Evaluation and inference leave out parameters of the model that their outputs do not depend on.
+bool is_left_out(const Plan& plan, const TensorInfo& t) {
+  return plan.parameters.contains(t.name.substr(parameter_prefix.size())) &&
+         !plan.resident.find(t.name);
 }
 
 }  // namespace
@@ -92,13 +104,8 @@ void load(Session& session, const Checkpoint& checkpoint, bool everything) {
     const View view = view_of(program, p.value, 0);
     expected.push_back({p.name, view.dtype, names_of_dims(program, p.value), view.whole});
   }
-  // Evaluation and inference leave out parameters that their outputs do not depend on.
-  const auto is_expected = [&](const TensorInfo& t) {
-    return std::any_of(expected.begin(), expected.end(),
-                       [&](const TensorInfo& e) { return e.name == t.name; });
-  };
   for (const TensorInfo& t : checkpoint.tensors())
-    if (everything || is_expected(t))
+    if (everything || (is_parameter(t) && !is_left_out(session.plan(), t)))
       found.push_back(t);
   if (const std::string text = differences(expected, found); !text.empty())
     throw Failure(Exit::bad_input,

@@ -15,8 +15,7 @@ void save(Session&, const std::string& directory, int64_t step, const std::strin
           const CheckpointState&, int keep);
 
 // Fills parameters, and with `everything` optimizer state too, from a checkpoint.
-// Failure(bad_input) that lists all missing and different tensors, with `everything` extra ones
-// too, if it is one of another model.
+// Failure(bad_input) that names what is missing, extra or different if it is one of another model.
 void load(Session&, const Checkpoint&, bool everything);
 
 }  // namespace mtf

@@ -134,6 +134,16 @@ class Infer(Case):
             "found as",
         )
 
+    def test_a_model_of_fewer_parameters_than_the_checkpoint(self):
+        fewer = ["dims.layers=1", "train.checkpoint.directory=run"]
+        lacks = ("run/step_20 is a checkpoint of another model: 8 not expected: ", "'parameter:layers[1]/mlp/w1'")
+        self.assert_refused(self.infer("--prompt", PROMPT, values=fewer + ALONE, expect=4), *lacks)
+        for name in ("eval", "train"):
+            more = ["--resume"] if name == "train" else []
+            done = self.run_mtf(name, LM, *sets(GREEDY + ALONE + fewer), *more, expect=4)
+            with self.subTest(command=name):
+                self.assert_refused(done, "'parameter:layers[1]/mlp/w1'")
+
     def test_parameters_that_decoding_does_not_need(self):
         self.write("tilted.yaml", TILTED)
         self.run_mtf("train", "tilted.yaml")

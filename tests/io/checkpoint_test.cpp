@@ -1,5 +1,6 @@
 #include "io/checkpoint.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <numeric>
@@ -268,4 +269,9 @@ TEST_CASE("checkpoint: nothing there, and another model's tensors") {
   CHECK(differences(want, have) ==
         "2 missing: 'a' and 'b'; 1 not expected: 'd'; 1 different: 'c' is expected as [x=2] f32, "
         "found as [x=3] f64");
+  std::vector<TensorInfo> many;
+  for (int i = 10; i < 20; ++i)
+    many.push_back({fmt::format("t{}", i), DType::f32, {}, {}});
+  CHECK(differences({}, many) ==
+        "10 not expected: 't10', 't11', 't12', 't13', 't14', 't15', 't16', 't17' and 2 more");
 }
