@@ -80,7 +80,9 @@ class Progress {
     fmt::print("step {:>{}}/{}  loss {:.4f}  {:.0f} {}/s  {:.0f} % of peak  {} left{}\n", r.step,
                std::to_string(r.steps).size(), r.steps, r.loss, counted_ / seconds_, entries_,
                100 * flops_ / each / peak_, left(each * static_cast<double>(r.steps - r.step)),
-               r.skipped ? "  skipped: not finite" : "");
+               !r.skipped              ? ""
+               : std::isfinite(r.loss) ? "  skipped: gradient not finite"
+                                       : "  skipped: loss not finite");
     std::fflush(stdout);
     seconds_ = counted_ = 0;
     steps_ = 0;

@@ -1,17 +1,33 @@
 #include "runtime/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "model/model.h"
+#include "plan/lower.h"
 #include "runtime/agreement.h"
 #include "runtime/schedule.h"
+#include "runtime/true_part.h"
 
 namespace mtf {
 namespace {
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// `exponent`: the bits of a number that are all set where it is infinite or NaN.
+template <class Bits>
+bool all_finite(std::span<const std::byte> numbers, Bits exponent) {
+  bool good = true;
+  for (size_t i = 0; i < numbers.size(); i += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, numbers.data() + i, sizeof bits);
+    good &= (bits & exponent) != exponent;
+  }
+  return good;
 }
 
 class Trainer {
@@ -94,14 +110,16 @@ class Trainer {
     listener_.step(report);
     if (unfinished_ >= 3)
       throw SharedFailure(Exit::non_finite,
-                          "the loss was not finite in three steps in a row, the last being step " +
+                          "loss or gradient were not finite in three steps in a row, the last "
+                          "being step " +
                               std::to_string(t) + "; parameters are those of step " +
                               std::to_string(t - 3) + "; a lower learning rate or a clip may help");
   }
 
-  // The update runs only on finite numbers; every rank has the same ones.
+  // The update runs only on finite numbers. Every rank has the same loss, and parts of the
+  // gradient.
   void update(int64_t t, double loss_count, StepReport& report) {
-    if (!std::isfinite(report.loss)) {
+    if (!std::isfinite(report.loss) || !gradient_is_finite()) {
       report.skipped = true;
       report.gradient_norm = std::nan("");
       ++unfinished_;
@@ -116,6 +134,29 @@ class Trainer {
     session_.set("update", "driver:loss_count", loss_count);
     session_["update"].run();
     report.gradient_norm = session_.get("update", "driver:gradient_norm");
+  }
+
+  // On all ranks.
+  bool gradient_is_finite() {
+    const std::vector<uint8_t> all =
+        gather<uint8_t>(session_.communicator(), my_gradient_is_finite());
+    return agreed(std::all_of(all.begin(), all.end(), [](uint8_t good) { return good != 0; }));
+  }
+
+  bool my_gradient_is_finite() {
+    const Plan& plan = session_.plan();
+    const int rank = session_.communicator().rank();
+    std::vector<std::byte> dense;  // what is padding may be anything
+    return std::all_of(plan.resident.list.begin(), plan.resident.list.end(),
+                       [&](const Persistent& p) {
+                         if (p.value.storage != Storage::gradient)
+                           return true;
+                         const View view = view_of(program_of(plan, p), p.value, rank);
+                         const std::span<const std::byte> part =
+                             packed(view, session_.device().resident(p), dense);
+                         return view.dtype == DType::f64 ? all_finite(part, uint64_t{0x7ff} << 52)
+                                                         : all_finite(part, uint32_t{0xff} << 23);
+                       });
   }
 
   void keep(int64_t done) {

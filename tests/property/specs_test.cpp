@@ -2,6 +2,8 @@
 // runs.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "training.h"
 
 namespace mtf {
@@ -171,6 +173,50 @@ train: {steps: 4, optimizer: {momentum: {learning_rate: 0.1}}, seed: 1}
     CHECK(split.lies == "");
     CHECK(difference(one, split) == "");
   }
+}
+
+TEST_CASE("a gradient that is not finite reaches no parameter, though the loss is finite") {
+  // The square root of 0, at the last index of d alone.
+  const std::string spec = R"(
+mtf: 1
+name: rooted
+dims: {batch: 8, h: 3, d: 4}
+mesh: {p: 2}
+layout: {d: p}
+model:
+  inputs: {x: [batch, d], target: [batch, d]}
+  params: {w: {dims: [d], init: {constant: 1}}, b: {dims: [d], init: {constant: 2}}}
+  steps:
+    - i: {iota: [], over: h}
+    - f: {cast: i, dtype: f32}
+    - e: {exp: f}
+    - j: {pad: e, over: h, to: d}
+    - s: {multiply: [w, j]}
+    - r: {sqrt: s}
+    - z: {multiply: [x, r]}
+    - y: {add: [z, b]}
+    - loss: {mean_squared_error: [y, target]}
+  loss: loss
+data: {synthetic: {x: {normal: 1.0}, target: {normal: 1.0}}}
+train: {steps: 2, optimizer: {adamw: {learning_rate: 0.1}}, seed: 1}
+)";
+  const auto filled = [](float x) {
+    const std::vector<float> numbers(4, x);
+    const auto bytes = std::as_bytes(std::span(numbers));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  for (const char* clip : {"train.clip=null", "train.clip={global_norm: 1}"})
+    for (const char* layout : {"layout={d: p}", "layout={batch: p}"}) {
+      const Outcome o = train_text(spec, {clip, layout, "train.microbatches=2"});
+      INFO(clip << layout << o.messages);
+      REQUIRE(o.planned);
+      CHECK(o.lies == "");
+      for (double loss : o.losses)
+        CHECK(std::isfinite(loss));
+      CHECK(o.tensors.at("parameter:w") == filled(1));
+      CHECK(o.tensors.at("parameter:b") == filled(2));
+      CHECK(o.tensors.at("state:b/m") == filled(0));
+    }
 }
 
 TEST_CASE("bf16 computes the same bits on every mesh") {
