@@ -139,7 +139,7 @@ TEST_CASE("a gather that only makes way for another is a part of its cost") {
 TEST_CASE("an override that lets a value rest where neither its maker nor its readers have it") {
   const std::string file = "tests/bad/converted_to_rest.yaml";
   const std::vector<Diagnostic> found = style_of(file, {});
-  REQUIRE(ids(found) == Ids{"layout.repeated-conversion 7"});
+  REQUIRE(ids(found) == Ids{"layout.repeated-conversion 8"});
   const Diagnostic& d = found[0];
   // Each rank sends its [16, 512] of f32 to three others: the h of 4 layers, the gradients of 3, as
   // the first layer's needs none for x.
