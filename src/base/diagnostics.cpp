@@ -53,7 +53,7 @@ std::optional<Code> code_of(std::string_view id) {
 Help suggest(std::string_view word, SourceSpan where, std::span<const std::string> known,
              std::string otherwise) {
   std::vector<std::string> near = nearest(word, known);
-  const bool certain = near.size() == 1;
+  const bool certain = near.size() == 1 && word.size() >= 3;  // w1 need not be meant by b1
   if (near.empty())
     near = abbreviated(word, known);
   if (near.empty() || near.size() > 3)

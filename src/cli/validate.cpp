@@ -45,7 +45,7 @@ std::vector<std::string> specs_below(const std::string& folder) {
     const std::string ending = at->path().extension().string();
     if (is_skipped(*at))
       at.disable_recursion_pending();
-    else if ((ending == ".yaml" || ending == ".yml") && !at->is_directory())
+    else if ((ending == ".yaml" || ending == ".yml") && at->is_regular_file())
       found.push_back(at->path().lexically_normal().string());
   }
   if (error)

@@ -34,6 +34,10 @@ void Interpreter::choose(Frame& frame) {
                          key.text));
       continue;
     }
+    for (const auto& [word, target] : cases.entries)  // a case that is not taken is a use too
+      if (const auto it = frame.block.file->blocks.find(target.text);
+          it != frame.block.file->blocks.end())
+        used_blocks_.insert(it->second.body);
     const YamlNode* match = by->text == "by" || by->text == "else" ? nullptr : cases.find(by->text);
     if (!match)
       match = cases.find("else");

@@ -100,8 +100,10 @@ void Interpreter::hand_over(Diagnostics& to) {
     if (const auto it = unchecked_.find(index++); it != unchecked_.end())
       d.notes.emplace_back(SourceSpan{}, not_checked(it->second));
     SourceSpan user = files_.user_place(d.where);
-    if (user.file != d.where.file)
+    if (user.file != d.where.file) {
       d.notes.emplace_back(user, "the library file is used here");
+      d.help.edits.clear();
+    }
     to.add(std::move(d));
   }
 }

@@ -11,7 +11,7 @@
 namespace mtf {
 namespace {
 
-constexpr int max_steps_to_pad = 100;  // from dim to dim: `like` and sizes may go in circles
+constexpr int max_steps = 100;  // from dim to dim: `like` and sizes may go in circles
 
 const DimSpec* find_in(const std::vector<DimSpec>& dims, std::string_view name) {
   auto it =
@@ -127,7 +127,8 @@ std::string ModelDims::meant_for(std::string_view name, SourceSpan where, size_t
   for (size_t i = 0; i < std::min(depth + 1, scopes_.size()); ++i)
     for (const DimSpec& dim : scopes_[i].own)
       known.push_back(dim.name);
-  return table_.report_missing(name, where, known);
+  const bool is_own = where.file == spec_.document.span.file;  // else it cannot be mended there
+  return table_.report_missing(name, where, known, is_own);
 }
 
 DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
@@ -145,8 +146,11 @@ DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
   if (!size)
     return {};
   Dim dim{std::string(name), *size, std::string(name), {}};
-  for (const DimSpec* d = place.dim; d && !d->like.empty(); d = place_of(d->like, depth).dim)
-    dim.rule = d->like;
+  const DimSpec* like = place.dim;
+  for (int steps = 0; like && !like->like.empty() && steps < max_steps; ++steps) {
+    dim.rule = like->like;
+    like = place_of(like->like, depth).dim;
+  }
   if (!add_padding(dim, pad_of(*place.dim, depth), *place.dim))
     return {};
   DimId there = graph_.find_dim(name);
@@ -161,7 +165,7 @@ DimId ModelDims::find(std::string_view name, SourceSpan where, size_t depth) {
 // Its own; else that of the dim it is like, or whose size it has.
 int64_t ModelDims::pad_of(const DimSpec& dim, size_t depth) {
   const DimSpec* d = &dim;
-  for (int steps = 0; d && steps < max_steps_to_pad; ++steps) {
+  for (int steps = 0; d && steps < max_steps; ++steps) {
     if (d->pad) {
       padding_.insert(d);
       return std::max<int64_t>(*d->pad, 1);  // what is below has been reported

@@ -13,6 +13,8 @@
 namespace mtf {
 namespace {
 
+constexpr int max_suggestions = 100;  // nobody reads more, and each looks at all names
+
 std::string joined(const std::string& scope, const std::string& name) {
   return scope.empty() ? name : scope + "/" + name;
 }
@@ -299,11 +301,14 @@ Value Interpreter::read(Frame& frame, const YamlNode& node) {
   if (it == frame.names.end()) {
     if (frame.missing.contains(first))
       return {};
-    std::vector<std::string> known;
-    for (const auto& [name, entry] : frame.names)
-      known.push_back(name);
-    const Help help = suggest(first, node.span, known,
-                              known.empty() ? "no value is defined here yet" : there_are(known));
+    Help help;
+    if (found_.errors() < max_suggestions) {
+      std::vector<std::string> known;
+      for (const auto& [name, entry] : frame.names)
+        known.push_back(name);
+      help = suggest(first, node.span, known,
+                     known.empty() ? "no value is defined here yet" : there_are(known));
+    }
     report(Code::model_unknown_name, node.span,
            fmt::format("nothing called '{}' is defined before this step", first), help);
     it = frame.names.find(help.meant());

@@ -115,7 +115,8 @@ bool check_cross_entropy(Builder& b, Operands operands, const Attrs& attrs) {
     return true;
   b.error(Code::model_shape,
           fmt::format("logits {} need labels {}, not {}", b.graph.show(b.shape(operands[0])),
-                      b.graph.show({expected}), b.graph.show({labels})));
+                      b.graph.show({expected}), b.graph.show({labels})),
+          type == DType::i32 ? Help() : Help("labels that are ids have `dtype: i32`"));
   return false;
 }
 

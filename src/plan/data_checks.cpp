@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "spec/dims.h"
 #include "spec/scalars.h"
 
 namespace mtf {
@@ -26,6 +27,24 @@ std::vector<Given> given_by(const Spec& spec) {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// `uniform` gives ids, `normal` numbers.
+void check_synthetic(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
+  for (const SyntheticInput& given : spec.data->synthetic)
+    for (const Named& input : graph.inputs) {
+      const DType dtype = graph[input.node].type.dtype;
+      const bool ids = given.kind == SyntheticInput::Kind::uniform;
+      if (input.name == given.name && ids == is_float(dtype))
+        diagnostics.add(
+            {Code::data_mismatch,
+             fmt::format("{} gives {}; input '{}' is {}", ids ? "uniform" : "normal",
+                         ids ? "integers" : "floating point numbers", input.name, name_of(dtype)),
+             given.span,
+             {{graph[input.node].origin.span, "the input is declared here"}},
+             ids ? "write `normal: 1`, or give the input `dtype: i32`"
+                 : "write `uniform: SIZE`, with the size of what it indexes"});
+    }
 }
 
 // Text gives token ids and nothing else.
@@ -56,6 +75,7 @@ void check_data(const Spec& spec, const Graph& graph,
       inputs.push_back(input.name);
   if (spec.data->kind == DataSpec::Kind::text)
     return check_text(spec, graph, inputs, diagnostics);
+  check_synthetic(spec, graph, diagnostics);
   std::vector<std::string> served;
   const std::vector<Given> given = given_by(spec);
   for (const Given& value : given) {
@@ -79,6 +99,29 @@ void check_data(const Spec& spec, const Graph& graph,
                        spec.span("data"),
                        {},
                        fmt::format("give '{}' too", input)});
+}
+
+void check_synthetic_ids(const Spec& spec, const std::vector<IdRange>& ranges,
+                         Diagnostics& diagnostics) {
+  if (!spec.data)
+    return;
+  Diagnostics known;
+  DimTable table(known);
+  for (const DimSpec& dim : spec.dims)
+    table.add(dim);
+  for (const SyntheticInput& given : spec.data->synthetic)
+    for (const IdRange& range : ranges) {
+      if (range.input != given.name || given.kind != SyntheticInput::Kind::uniform)
+        continue;
+      const int64_t below = table.evaluate(given.below, given.below_span).value_or(0);
+      if (below > range.high)
+        diagnostics.add({Code::data_mismatch,
+                         fmt::format("'{}' has ids below {}, but what it indexes has {}",
+                                     given.name, below, range.high),
+                         given.below_span,
+                         {},
+                         fmt::format("write a size of at most {}", range.high)});
+    }
 }
 
 }  // namespace mtf

@@ -183,6 +183,8 @@ std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
   for (const PhaseGraph& phase : phases)
     out.runs_per_step.push_back(phase.runs_per_step);
   out.id_ranges = id_ranges(phases);
+  if (job != Job::infer)
+    check_synthetic_ids(spec, out.id_ranges, diagnostics);
   out.parameters = parameters_of(main);
   if (job == Job::infer)
     return out;
@@ -287,8 +289,18 @@ void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostic
                                 k.where.line == d.where.line && k.where.column == d.where.column;
                        });
   };
+  const YamlNode* infer = spec.document.find("infer");
+  const YamlNode* own_dims = infer ? infer->find("dims") : nullptr;
+  auto is_of_infer = [&](const Diagnostic& d) {  // a dim of its own that nothing uses
+    return d.code == Code::dims_unused && own_dims &&
+           std::any_of(own_dims->entries.begin(), own_dims->entries.end(), [&](const auto& entry) {
+             const SourceSpan& at = entry.first.span;
+             return at.file == d.where.file && at.line == d.where.line &&
+                    at.column == d.where.column;
+           });
+  };
   for (Diagnostic d : found.all()) {
-    if (d.severity != Severity::error || is_known(d))
+    if (is_known(d) || (d.severity != Severity::error && !is_of_infer(d)))
       continue;
     for (const char* own : {"infer.mesh", "infer.layout", "infer.dims"})
       if (spec.has(own))

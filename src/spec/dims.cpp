@@ -296,16 +296,16 @@ const DimSpec* DimTable::find(std::string_view name) const {
 }
 
 std::string DimTable::report_missing(std::string_view name, SourceSpan where,
-                                     std::span<const std::string> known) {
-  if (missing_.contains(name))
-    return {};
+                                     std::span<const std::string> known, bool each_time) {
+  const auto reported = missing_.find(name);
+  if (reported != missing_.end() && (reported->second.empty() || !each_time))
+    return reported->second;
   const Help help = suggest(name, where, known,
                             known.empty() ? "give it a size in `dims:`"
                                           : "give it a size in `dims:`; " + there_are(known));
   diagnostics_.add(
       {Code::dims_expression, fmt::format("there is no dim '{}'", name), where, {}, help});
-  if (help.edits.empty())
-    missing_.emplace(name);
+  missing_.insert_or_assign(std::string(name), help.meant());
   return help.meant();
 }
 

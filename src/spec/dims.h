@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,10 +45,10 @@ class DimTable {
   // The size of a dim, computed at its first use. Unknown names and cycles are reported.
   std::optional<int64_t> size(std::string_view name, SourceSpan where);
 
-  // Reports a name that is none of the known dims and gives the one that is meant; if none is near,
-  // it is reported once, and "" is given.
+  // Reports a name that is none of the known dims and gives the one that is meant, or "" if none is
+  // near. The same name is reported again only if one is, and `each_time` is asked for.
   std::string report_missing(std::string_view name, SourceSpan where,
-                             std::span<const std::string> known);
+                             std::span<const std::string> known, bool each_time = true);
 
   // An expression over the dims of this table.
   std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span,
@@ -68,7 +67,7 @@ class DimTable {
 
   Diagnostics& diagnostics_;
   std::map<std::string, Entry, std::less<>> entries_;
-  std::set<std::string, std::less<>> missing_;
+  std::map<std::string, std::string, std::less<>> missing_;  // and what was meant
   std::vector<const Entry*> running_;  // the chain of dims being computed, outermost first
 };
 

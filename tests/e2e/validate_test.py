@@ -236,6 +236,7 @@ class Validate(Case):
                      "specs/.hidden/b.yaml", "specs/.c.yaml", "empty/library/part.yaml"):
             self.write(name, GOOD)
         self.write("specs/notes.txt", "no spec")
+        os.mkfifo(self.path("specs/pipe.yaml"))
         self.assertEqual(self.validate("specs", "specs/z.yaml", "./good.yaml"),
                          "specs/deep/a.yml: valid\nspecs/z.yaml: valid\n./good.yaml: valid\n")
         done = self.run_mtf("validate", "empty", "good.yaml", expect=4)

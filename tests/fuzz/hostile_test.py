@@ -101,6 +101,11 @@ class Hostile(unittest.TestCase):
         for size in (LIMIT + 1, 64 * MIB):
             self.refused(filled("[", size), says="a spec has at most 1048576")
 
+    def test_many_wrong_names(self):
+        steps = "".join("    - y%d: {relu: z%d}\n" % (i, i) for i in range(20000))
+        self.refused("mtf: 1\nname: names\ndims: {d: 4}\nmodel:\n  inputs: {x: [d]}\n  steps:\n" + steps +
+                         "  outputs: {y: y0}\n")
+
     def test_models_that_multiply(self):
         self.refused(blocks_of_blocks(60), heap=200 * MIB, says="grows beyond")
 
