@@ -1,5 +1,4 @@
-// mtf infer: continues a prompt, streaming tokens; or writes the outputs of a model that has no
-// tokens.
+// mtf infer: continues a prompt, streaming tokens.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -58,12 +57,7 @@ int decode(Rank& rank, const Options& o, const Spec& spec, const Plan& plan,
 
 int infer_command(const Options& o) {
   return run_job(o, Job::infer, [&](Rank& rank, const Spec& spec, const Plan& plan) {
-    const std::optional<Decoding> decoding = decoding_of(spec);
-    if (!decoding)
-      throw Failure(Exit::spec,
-                    "this model has no tokens to continue; say which input holds them with "
-                    "`infer: {along: DIM, tokens: INPUT, logits: OUTPUT}`");
-    return decode(rank, o, spec, plan, *decoding);
+    return decode(rank, o, spec, plan, *decoding_of(spec));
   });
 }
 

@@ -46,6 +46,15 @@ std::optional<DimPairs> read_dim_map(const YamlNode& node, std::string_view key,
   return pairs;
 }
 
+std::optional<std::string> read_word(const YamlNode& node, const AttrDef& def,
+                                     Diagnostics& diagnostics) {
+  const std::vector<std::string> words(def.words.begin(), def.words.end());
+  if (node.is_scalar() && std::find(words.begin(), words.end(), node.text) != words.end())
+    return node.text;
+  report_word(node, def.name, words, diagnostics);
+  return std::nullopt;
+}
+
 template <class T>
 std::optional<Attr> as_attr(std::optional<T> value) {
   return value ? std::optional<Attr>(std::move(*value)) : std::nullopt;
@@ -57,10 +66,11 @@ std::optional<Attr> read_attribute(const AttrDef& def, const YamlNode& node,
     case AttrKind::boolean:
       return as_attr(read_boolean(node, def.name, d));
     case AttrKind::integer:
-      return as_attr(read_integer(node, def.name, {}, d));
+      return as_attr(read_integer(node, def.name, def.range, d));
     case AttrKind::number:
-      return as_attr(read_number(node, def.name, {}, d));
+      return as_attr(read_number(node, def.name, def.range, d));
     case AttrKind::word:
+      return as_attr(read_word(node, def, d));
     case AttrKind::text:
       return as_attr(read_text(node, def.name, d));
     case AttrKind::dim:

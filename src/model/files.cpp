@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/foreign_ops.h"
 #include "model/library.h"
 #include "ops/op.h"
 #include "spec/language.h"
+#include "spec/later.h"
 #include "spec/misplaced.h"
 
 namespace mtf {
@@ -61,6 +63,24 @@ std::string_view meaning_of(std::string_view word) {
 }
 
 }  // namespace
+
+Diagnostic unknown_op(std::string_view word, SourceSpan where, const ModelFile& file,
+                      std::span<const std::string> others) {
+  std::vector<std::string> known = step_words();
+  for (const auto& [name, block] : file.blocks)
+    known.push_back(name);
+  known.insert(known.end(), others.begin(), others.end());
+  Help help = suggest(word, where, known, "`mtf ops` lists the ops, `mtf show` the library");
+  if (const std::string meant(op_meant_by(word)); !meant.empty())
+    help = {fmt::format("it is called '{}' here{}{}", meant, find_op(meant) ? ": " : "",
+                        find_op(meant) ? find_op(meant)->summary : ""),
+            {{where, meant}}};
+  return {Code::model_unknown_name,
+          fmt::format("no op, block or library file is called '{}'", word),
+          where,
+          {},
+          std::move(help)};
+}
 
 std::vector<std::string> step_words() {
   std::vector<std::string> words = library_names();
@@ -131,12 +151,32 @@ void ModelFiles::check_block(ModelFile& file, const Block& block, YamlNode& body
         row.required && !value && nearest(row.name, unknown).empty())
       error(file, Code::spec_missing_key, body.span,
             fmt::format("{} has no '{}'", block.name, row.name));
-  const YamlNode* choices = body.find("choose");
+  check_choices(file, body);
+}
+
+// Every case must name something that a step may use, whether it is taken or not.
+void ModelFiles::check_choices(ModelFile& file, YamlNode& body) {
+  YamlNode* choices = body.find("choose");
+  if (!choices)
+    return;
   const YamlNode* blocks = file.root.find("blocks");
-  for (size_t i = 0; choices && i < choices->entries.size(); ++i) {
-    const YamlNode::Key& key = choices->entries[i].first;
-    const bool is_block = blocks && blocks->find(key.text);
-    check_name(file, "choice", key, is_block ? "block" : meaning_of(key.text));
+  const auto is_block = [&](std::string_view word) { return blocks && blocks->find(word); };
+  for (auto& [key, cases] : choices->entries) {
+    check_name(file, "choice", key, is_block(key.text) ? "block" : meaning_of(key.text));
+    for (auto& [word, target] : cases.entries) {
+      if (!target.is_scalar() || target.text.find('$') != std::string::npos)
+        continue;
+      if (word.text == "by") {
+        error(file, Code::model_step, target.span,
+              fmt::format("the choice of '{}' is always '{}'", key.text, target.text),
+              fmt::format("name an option of `with:`, such as `by: ${}`", target.text));
+      } else if (!is_block(target.text) && !comes_later(target.text) &&
+                 (meaning_of(target.text).empty() || target.text == "with")) {
+        Diagnostic unknown = unknown_op(target.text, target.span, file);
+        target.text = unknown.help.meant();  // "": what is chosen is not known, and was reported
+        diagnostics_.add(std::move(unknown));
+      }
+    }
   }
 }
 

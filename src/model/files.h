@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "spec/yaml.h"
 
 namespace mtf {
@@ -33,6 +35,10 @@ struct ModelFile {
 // What a step knows without the user's doing: no block or choice may be called so.
 std::vector<std::string> step_words();
 
+// What to say of a step or case that is neither op nor block nor one of the `others`.
+Diagnostic unknown_op(std::string_view word, SourceSpan where, const ModelFile& file,
+                      std::span<const std::string> others = {});
+
 class ModelFiles {
  public:
   ModelFiles(Sources& sources, Diagnostics& diagnostics)
@@ -52,6 +58,7 @@ class ModelFiles {
  private:
   void check(ModelFile& file);
   void check_block(ModelFile& file, const Block& block, YamlNode& body);
+  void check_choices(ModelFile& file, YamlNode& body);
   // Reports a name that would hide another, called `hidden`; none if that is empty.
   bool check_name(ModelFile& file, const std::string& whose, const YamlNode::Key& key,
                   std::string_view hidden);

@@ -47,7 +47,7 @@ std::optional<Model> Interpreter::run() {
   run_model();
   report_unused_dims();
   hand_over(diagnostics_);
-  if (found_.has_errors())
+  if (found_.has_errors() || !dims_.sized())
     return std::nullopt;
   for (const Declared& d : declared_)
     if (d.node.index >= 0)

@@ -71,8 +71,11 @@ int64_t parameter_count(const Model& model) {
 }
 
 Numerics numerics_of(const NumericsSpec& spec) {
-  return {spec.compute, spec.exact == Exact::fast, spec.exact == Exact::bitwise, spec.blocks.usual,
-          spec.blocks.of_dim};
+  Numerics numerics{
+      spec.compute, spec.exact == Exact::fast, spec.exact == Exact::bitwise, spec.blocks.usual, {}};
+  for (const auto& [dim, blocks] : spec.blocks.of_dim)
+    numerics.blocks_of[dim] = {blocks.count, blocks.count_span};
+  return numerics;
 }
 
 std::optional<Model> build_model(const Spec& spec, Sources& sources, const Numerics& numerics,

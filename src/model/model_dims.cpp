@@ -47,7 +47,7 @@ ModelDims::ModelDims(const Spec& spec, int64_t microbatches, Graph& graph, Diagn
     table_.add(dim);
   }
   for (const DimSpec& dim : spec_dims_)  // in the order of read_spec: equal mistakes, equal words
-    table_.size(dim.name, dim.span);
+    sized_ = table_.size(dim.name, dim.span).has_value() && sized_;
 }
 
 std::vector<DimSpec> ModelDims::read(const YamlNode* dims) {

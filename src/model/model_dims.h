@@ -29,6 +29,7 @@ class ModelDims {
   DimId find(std::string_view name, SourceSpan where, size_t depth);
   std::optional<int64_t> size(std::string_view name, SourceSpan where, size_t depth);
 
+  bool sized() const { return sized_; }  // does every dim of the spec have a size?
   DimId batch() const;  // the dim that counts examples; index -1 while nothing uses it
 
   // Counts a name as used.
@@ -63,6 +64,7 @@ class ModelDims {
   std::string batch_;  // the dim that counts examples
   std::vector<DimSpec> spec_dims_;
   DimTable table_;
+  bool sized_ = true;
   std::vector<Scope> scopes_;
   std::set<std::string, std::less<>> used_;
   std::set<const DimSpec*> padding_;  // whose `pad` a dim of the graph has

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "model/foreign_ops.h"
 #include "model/interpreter.h"
 #include "spec/later.h"
 #include "spec/scalars.h"
@@ -122,25 +121,20 @@ Interpreter::Target Interpreter::find_unchosen(const Block& block, std::string_v
 Interpreter::Target Interpreter::report_unknown_op(Frame& frame, const YamlNode::Key& key) {
   std::string word = key.text;
   if (auto it = frame.chosen.find(word); it != frame.chosen.end())
-    word = it->second;
+    word = it->second;  // the value of an option
   if (comes_later(word)) {
     found_.add(not_yet(word, key.span));
     return {};
   }
-  std::vector<std::string> known = step_words();
-  for (const auto& [name, block] : frame.block.file->blocks)
-    known.push_back(name);
+  std::vector<std::string> choices;
   for (const auto& [name, target] : frame.chosen)
-    known.push_back(name);
-  const SourceSpan where = word == key.text ? key.span : SourceSpan{};
-  Help help = suggest(word, where, known, "`mtf ops` lists the ops, `mtf show` the library");
-  if (const std::string meant(op_meant_by(word)); !meant.empty() && word == key.text)
-    help = {fmt::format("it is called '{}' here{}{}", meant, find_op(meant) ? ": " : "",
-                        find_op(meant) ? find_op(meant)->summary : ""),
-            {{where, meant}}};
-  report(Code::model_unknown_name, key.span,
-         fmt::format("no op, block or library file is called '{}'", word), help);
-  return help.edits.empty() ? Target{} : find_target(frame, help.meant(), key.span);
+    choices.push_back(name);
+  Diagnostic unknown = unknown_op(word, key.span, *frame.block.file, choices);
+  if (word != key.text)
+    unknown.help.edits.clear();
+  const std::string meant = unknown.help.meant();
+  found_.add(std::move(unknown));
+  return meant.empty() ? Target{} : find_target(frame, meant, key.span);
 }
 
 Value Interpreter::apply(Frame& frame, const Call& call) {

@@ -50,9 +50,12 @@ NodeId build_selu(Builder& b, Operands x, Attrs&, Saved&) {
 
 NodeId build_clip(Builder& b, Operands x, Attrs& attrs, Saved&) {
   Expr v(b, x[0]);
-  if (const double* low = attrs.get<double>("low"))
+  const double *low = attrs.get<double>("low"), *high = attrs.get<double>("high");
+  if (low && high && !b.require_order(*low, *high))
+    return {};
+  if (low)
     v = maximum(v, *low);
-  if (const double* high = attrs.get<double>("high"))
+  if (high)
     v = minimum(v, *high);
   return v;
 }

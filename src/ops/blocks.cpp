@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace mtf {
 namespace {
 
@@ -32,13 +34,17 @@ std::vector<int64_t> fixed_counts(Builder& b, std::span<const DimId> over) {
   for (DimId d : over) {
     const Dim& dim = b.graph[d];
     auto found = b.numerics.blocks_of.find(dim.name);
-    int64_t n = found == b.numerics.blocks_of.end() ? 0 : found->second;
+    const auto [count, where] =
+        found == b.numerics.blocks_of.end() ? Numerics::BlockCount{} : found->second;
+    int64_t n = count;
     if (n != 0 && (n < 0 || dim.size % n != 0)) {
-      b.error(Code::spec_range,
-              fmt::format("numerics.blocks cuts {} into {} blocks, but {} does not "
-                          "divide {}={}",
-                          dim.name, n, n, dim.name, dim.size));
-      n = 1;
+      b.diagnostics.add({Code::spec_range,
+                         fmt::format("{} blocks of '{}', but {} does not divide {}={}", n, dim.name,
+                                     n, dim.name, dim.size),
+                         where,
+                         {},
+                         fmt::format("{} blocks would do", divisors(dim.size, n))});
+      n = 0;
     }
     all *= std::max<int64_t>(n, 1);
     if (all > most_blocks) {

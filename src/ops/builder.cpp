@@ -177,6 +177,13 @@ bool Builder::require_distinct(std::span<const DimId> dims) {
   return true;
 }
 
+bool Builder::require_order(double low, double high) {
+  if (low > high)
+    error_at("low", Code::model_attribute,
+             fmt::format("'low' is {}, above 'high', which is {}", low, high));
+  return low <= high;
+}
+
 // A tensor has each dim once and a size that 64 bits hold.
 bool Builder::check_shape(const Shape& shape) {
   constexpr double most_elements = 1ull << 60;

@@ -15,7 +15,11 @@ struct Numerics {
   bool fast = false;            // exact: fast
   bool exact_required = false;  // exact: bitwise written out
   int64_t blocks = 8;           // the usual count (a bare number in numerics.blocks raises it)
-  std::map<std::string, int64_t, std::less<>> blocks_of;  // by dim name; wins over all rules
+  struct BlockCount {
+    int64_t count = 0;
+    SourceSpan where;  // in the spec
+  };
+  std::map<std::string, BlockCount, std::less<>> blocks_of;  // by dim name; wins over all rules
 
   DType statistics() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
 };
@@ -85,6 +89,8 @@ class Builder {
   Help suggest_dim(DimId, std::span<const NodeId> operands) const;
   // Reports each dim that x lacks; true if it has them all.
   bool require_dims(NodeId x, std::span<const DimId> dims);
+  // Reports attributes low > high; true if they are in order.
+  bool require_order(double low, double high);
   // Reports a dim that stands twice; true if none does.
   bool require_distinct(std::span<const DimId> dims);
   // Reports a padded dim along which an op moves elements; true if none is padded.

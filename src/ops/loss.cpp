@@ -180,8 +180,10 @@ NodeId build_sigmoid_cross_entropy(Builder& b, Operands operands, Attrs&, Saved&
 std::span<const OpDef> loss_ops() {
   static const std::vector<AttrDef> attributes = {
       {"over", AttrKind::dim, "the dim of the classes", true},
-      {"smoothing", AttrKind::number, "the part of each label that is spread over all classes"},
-      {"z_loss", AttrKind::number, "times the square of the logits' logsumexp is added"},
+      {"smoothing", AttrKind::number, "the part of each label that is spread over all classes",
+       false, below_one()},
+      {"z_loss", AttrKind::number, "times the square of the logits' logsumexp is added", false,
+       at_least(0)},
       {"ignore", AttrKind::integer, "a label that is not counted; those below 0 never are"}};
   static const OpDef ops[] = {
       {.name = "cross_entropy_sum",

@@ -88,8 +88,8 @@ Gradients gradient_layer_norm(const GradientArgs& g) {
 
 std::span<const OpDef> norm_ops() {
   static const AttrDef over{"over", AttrKind::dims, "the dims that are normalised together", true};
-  static const AttrDef epsilon{"epsilon", AttrKind::number,
-                               "added under the root, 1e-5 by default"};
+  static const AttrDef epsilon{"epsilon", AttrKind::number, "added under the root, 1e-5 by default",
+                               false, at_least(0)};
   static const OpDef ops[] = {
       {.name = "rms_norm",
        .summary = "[x, scale]: x / sqrt(mean x^2 + epsilon), times the scale if there is one "

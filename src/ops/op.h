@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/range.h"
 #include "graph/graph.h"
 
 namespace mtf {
@@ -39,6 +40,8 @@ struct AttrDef {
   AttrKind kind;
   std::string_view summary;
   bool required = false;
+  Range range = {};                          // of an integer or a number
+  std::vector<std::string_view> words = {};  // of a word
 };
 
 class Builder;

@@ -66,12 +66,6 @@ Expr turned(Expr x, const Attrs& attrs, double direction) {
 
 NodeId build_rope(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
   const DimId key = *attrs.get<DimId>("key"), rows = *attrs.get<DimId>("rows");
-  const std::string pairs = attrs.get_or<std::string>("pairs", "halves");
-  if (pairs != "halves" && pairs != "neighbours") {
-    b.error_at("pairs", Code::model_attribute,
-               fmt::format("'pairs' is halves or neighbours, not '{}'", pairs));
-    return {};
-  }
   const DimId needed[] = {rows, key};
   if (!b.require_dims(x[0], needed) || !b.require_distinct(needed) || !require_even(b, key))
     return {};
@@ -102,9 +96,13 @@ std::span<const OpDef> position_ops() {
                   "(Su et al. 2021).",
        .attributes = {rows,
                       {"key", AttrKind::dim, "the dim of the pairs", true},
-                      {"base", AttrKind::number, "10,000 by default"},
-                      {"pairs", AttrKind::word,
-                       "halves (i, i + key / 2), the default, or neighbours"}},
+                      {"base", AttrKind::number, "10,000 by default", false, above(0)},
+                      {"pairs",
+                       AttrKind::word,
+                       "halves (i, i + key / 2), the default, or neighbours",
+                       false,
+                       {},
+                       {"halves", "neighbours"}}},
        .build = build_rope,
        .gradient = gradient_rope},
       {.name = "sinusoid",

@@ -29,7 +29,10 @@ NodeId draw(Builder& b, std::string_view op, const Dims& dims, Attrs attrs) {
 }
 
 NodeId build_uniform(Builder& b, Operands, Attrs& attrs, std::vector<NodeId>&) {
-  Attrs range{{{"low", attrs.get_or("low", 0.0)}, {"high", attrs.get_or("high", 1.0)}}};
+  const double low = attrs.get_or("low", 0.0), high = attrs.get_or("high", 1.0);
+  if (!b.require_order(low, high))
+    return {};
+  Attrs range{{{"low", low}, {"high", high}}};
   NodeId x = draw(b, "draw_uniform", *attrs.get<Dims>("dims"), std::move(range));
   return b.cast(x, b.numerics.compute);
 }
@@ -43,10 +46,6 @@ NodeId build_normal(Builder& b, Operands, Attrs& attrs, std::vector<NodeId>&) {
 
 NodeId build_dropout(Builder& b, Operands x, Attrs& attrs, std::vector<NodeId>&) {
   const double rate = *attrs.get<double>("rate");
-  if (rate < 0 || rate >= 1) {
-    b.error_at("rate", Code::spec_range, fmt::format("the rate is {}, not in [0, 1)", rate));
-    return {};
-  }
   if (!b.training || rate == 0)
     return x[0];
   Expr uniform(b, draw(b, "draw_uniform", b.shape(x[0]).dims, {}));
@@ -85,14 +84,15 @@ std::span<const OpDef> random_ops() {
        .min_operands = 0,
        .max_operands = 0,
        .attributes = {dims,
-                      {"std", AttrKind::number, "the standard deviation, 1 by default"},
+                      {"std", AttrKind::number, "the standard deviation, 1 by default", false,
+                       at_least(0)},
                       {"truncated", AttrKind::boolean, "within two deviations"}},
        .build = build_normal,
        .random = true},
       {.name = "dropout",
        .summary =
            "In training, each element is 0 with probability `rate`, else divided by 1 - rate.",
-       .attributes = {{"rate", AttrKind::number, "the probability", true}},
+       .attributes = {{"rate", AttrKind::number, "the probability", true, below_one()}},
        .build = build_dropout,
        .random = true},
   };

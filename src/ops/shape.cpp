@@ -137,7 +137,7 @@ bool require_range(Builder& b, bool fits, std::string_view what, DimId outer, Di
 std::optional<Type> infer_slice(Builder& b, Operands x, Attrs& attrs) {
   const DimId over = *attrs.get<DimId>("over"), to = *attrs.get<DimId>("to");
   const int64_t start = attrs.get_or<int64_t>("start", 0);
-  bool fits = start >= 0 && start <= size(b, over) - size(b, to);
+  bool fits = start <= size(b, over) - size(b, to);
   if (!b.require_dims(x[0], {&over, 1}) || (over != to && !require_absent(b, x[0], to)) ||
       !require_range(b, fits, "does not lie in", over, to, start))
     return std::nullopt;
@@ -157,7 +157,7 @@ Gradients gradient_slice(const GradientArgs& g) {
 std::optional<Type> infer_pad(Builder& b, Operands x, Attrs& attrs) {
   const DimId over = *attrs.get<DimId>("over"), to = *attrs.get<DimId>("to");
   const int64_t before = attrs.get_or<int64_t>("before", 0);
-  bool fits = before >= 0 && before <= size(b, to) - size(b, over);
+  bool fits = before <= size(b, to) - size(b, over);
   if (!b.require_dims(x[0], {&over, 1}) || (over != to && !require_absent(b, x[0], to)) ||
       !require_range(b, fits, "does not fit in", to, over, before))
     return std::nullopt;
@@ -314,12 +314,17 @@ std::vector<OpDef> movements() {
               {"to", AttrKind::dims, "the dims in their place", true}},
              infer_reshape, gradient_reshape, "copy"),
       taking(moving("slice", "Neighbouring elements along a dim.",
-                    {over, to, {"start", AttrKind::integer, "the first index, 0 by default"}},
+                    {over,
+                     to,
+                     {"start", AttrKind::integer, "the first index, 0 by default", false,
+                      at_least(0)}},
                     infer_slice, gradient_slice, "slice"),
              1, 2),
       moving("pad", "x with zeros before and after it along a dim.",
-             {over, to, {"before", AttrKind::integer, "zeros before, 0 by default"}}, infer_pad,
-             gradient_pad, "pad"),
+             {over,
+              to,
+              {"before", AttrKind::integer, "zeros before, 0 by default", false, at_least(0)}},
+             infer_pad, gradient_pad, "pad"),
       taking(moving("concat", "Operands one after another along a dim.",
                     {{"over", AttrKind::dims, "the dim of each operand", true}, to}, infer_concat,
                     gradient_concat, "concat"),

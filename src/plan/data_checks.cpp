@@ -29,13 +29,32 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Below which size the ids of an input are; 0 if that is unknown, which has been reported.
+int64_t ids_below(const Spec& spec, const SyntheticInput& input) {
+  Diagnostics known;
+  DimTable table(known);
+  for (const DimSpec& dim : spec.dims)
+    table.add(dim);
+  return table.evaluate(input.below, input.below_span).value_or(0);
+}
+
 // `uniform` gives ids, `normal` numbers.
 void check_synthetic(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
   for (const SyntheticInput& given : spec.data->synthetic)
     for (const Named& input : graph.inputs) {
+      if (input.name != given.name)
+        continue;
       const DType dtype = graph[input.node].type.dtype;
       const bool ids = given.kind == SyntheticInput::Kind::uniform;
-      if (input.name == given.name && ids == is_float(dtype))
+      const int64_t most = dtype == DType::boolean ? 2 : 256;
+      if (ids && (dtype == DType::boolean || dtype == DType::u8) && ids_below(spec, given) > most)
+        diagnostics.add({Code::data_mismatch,
+                         fmt::format("'{}' has ids below {}, but {} holds those below {}",
+                                     given.name, ids_below(spec, given), name_of(dtype), most),
+                         given.below_span,
+                         {{graph[input.node].origin.span, "the input is declared here"}},
+                         "give the input `dtype: i32`"});
+      if (ids == is_float(dtype))
         diagnostics.add(
             {Code::data_mismatch,
              fmt::format("{} gives {}; input '{}' is {}", ids ? "uniform" : "normal",
@@ -47,19 +66,45 @@ void check_synthetic(const Spec& spec, const Graph& graph, Diagnostics& diagnost
     }
 }
 
-// Text gives token ids and nothing else.
+// Text gives token ids, by examples and one more dim, and nothing else.
 void check_text(const Spec& spec, const Graph& graph, const std::vector<std::string>& inputs,
                 Diagnostics& diagnostics) {
+  const std::string& batch = spec.data->batch;
+  const DimId batch_dim = graph.find_dim(batch);
+  DimId length;
   for (const Named& input : graph.inputs) {
-    const Type& type = graph[input.node].type;
-    const bool known = input.name == "tokens" || input.name == "targets";
-    if (contains(inputs, input.name) && (!known || type.dtype != DType::i32))
+    if (!contains(inputs, input.name))
+      continue;
+    const auto& [shape, dtype] = graph[input.node].type;
+    auto refuse = [&](const std::string& message, Help help) {
       diagnostics.add({Code::data_mismatch,
-                       fmt::format("text gives 'tokens' and 'targets' of i32; input '{}' is {} {}",
-                                   input.name, name_of(type.dtype), graph.show(type.shape)),
+                       message,
                        graph[input.node].origin.span,
                        {{spec.span("data"), "the data are text"}},
-                       "feed other inputs by `data: {arrays: ...}`"});
+                       std::move(help)});
+    };
+    const bool known = input.name == "tokens" || input.name == "targets";
+    if (!known || dtype != DType::i32) {
+      refuse(fmt::format("text gives 'tokens' and 'targets' of i32; input '{}' is {} {}",
+                         input.name, name_of(dtype), graph.show(shape)),
+             "feed other inputs by `data: {arrays: ...}`");
+      continue;
+    }
+    if (!shape.has(batch_dim) || shape.dims.size() != 2) {
+      refuse(fmt::format("text gives '{}' for each example, along '{}', and position; '{}' is {}",
+                         input.name, batch, input.name, graph.show(shape)),
+             fmt::format("write two dims, such as [{}, length]; if another dim than '{}' counts "
+                         "examples, say so: `data: {{batch: DIM}}`",
+                         batch, batch));
+      continue;
+    }
+    const DimId own = shape.dims[shape.dims[0] == batch_dim ? 1 : 0];
+    if (length.index >= 0 && graph[own].true_size() != graph[length].true_size())
+      refuse(fmt::format("'{}' has {}={}, but '{}' has {}={}", input.name, graph[own].name,
+                         graph[own].true_size(), input.name == "tokens" ? "targets" : "tokens",
+                         graph[length].name, graph[length].true_size()),
+             "text gives as many targets as tokens");
+    length = own;
   }
 }
 
@@ -105,15 +150,11 @@ void check_synthetic_ids(const Spec& spec, const std::vector<IdRange>& ranges,
                          Diagnostics& diagnostics) {
   if (!spec.data)
     return;
-  Diagnostics known;
-  DimTable table(known);
-  for (const DimSpec& dim : spec.dims)
-    table.add(dim);
   for (const SyntheticInput& given : spec.data->synthetic)
     for (const IdRange& range : ranges) {
       if (range.input != given.name || given.kind != SyntheticInput::Kind::uniform)
         continue;
-      const int64_t below = table.evaluate(given.below, given.below_span).value_or(0);
+      const int64_t below = ids_below(spec, given);
       if (below > range.high)
         diagnostics.add({Code::data_mismatch,
                          fmt::format("'{}' has ids below {}, but what it indexes has {}",

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/decode.h"
+#include "spec/dims.h"
 
 namespace mtf {
 namespace {
@@ -123,20 +124,51 @@ std::optional<Decoding> decoding_of(const Spec& spec) {
                   or_else(spec.infer.logits, "logits"), spec.data ? spec.data->batch : "batch"};
 }
 
-Spec for_inference(const Spec& spec, const Decoding* decoding) {
+Spec for_inference(const Spec& spec, const Decoding& decoding) {
   Spec s = spec;
   s.dims = spec.infer.dims;
   s.mesh = spec.infer.mesh;
   s.layout = spec.infer.layout;
-  if (!decoding)
-    return s;
   for (DimSpec& d : s.dims)
-    if (d.name == decoding->batch && !spec.has("infer.dims." + decoding->batch)) {
+    if (d.name == decoding.batch && !spec.has("infer.dims." + decoding.batch)) {
       d.size.assign(1, '1');  // GCC 12 sees an overlap in an assignment
       d.pad = 1;
     }
-  s.numerics.blocks.of_dim.erase(decoding->batch);
+  s.numerics.blocks.of_dim.erase(decoding.batch);
   return s;
+}
+
+void check_parameter_shapes(const Spec& spec, const Spec& inference, const Graph& forward,
+                            Diagnostics& diagnostics) {
+  Diagnostics known;
+  DimTable training(known), own(known);
+  for (const DimSpec& d : spec.dims)
+    training.add(d);
+  for (const DimSpec& d : inference.dims)
+    own.add(d);
+  Diagnostics derived;  // dims that follow from others
+  const int earlier = diagnostics.errors();
+  for (const DimSpec& d : spec.dims) {
+    const std::optional<int64_t> there = training.size(d.name, d.span);
+    const std::optional<int64_t> here = own.size(d.name, d.span);
+    const DimId dim = forward.find_dim(d.name);
+    const auto has_dim = [&](const Named& p) { return forward[p.node].type.shape.has(dim); };
+    const auto parameter =
+        std::find_if(forward.parameters.begin(), forward.parameters.end(), has_dim);
+    const bool written = spec.has("infer.dims." + d.name);
+    if (there == here || parameter == forward.parameters.end())
+      continue;
+    (written ? diagnostics : derived)
+        .add({Code::spec_range,
+              fmt::format("'{}' is {} in `infer:`, but parameter '{}' is trained with {}", d.name,
+                          here.value_or(0), parameter->name, there.value_or(0)),
+              spec.span("infer.dims." + d.name),
+              {{d.span, "training takes it from here"}},
+              "dims of activations alone may differ in `infer.dims`"});
+  }
+  if (diagnostics.errors() == earlier)
+    for (const Diagnostic& d : derived.all())
+      diagnostics.add(d);
 }
 
 void soften_rules(LayoutRules& rules, const Graph& forward, const Decoding& decoding) {

@@ -17,12 +17,15 @@ struct Decoding {
   std::string batch;
 };
 
-// nullopt for a model that gives plain outputs.
+// nullopt for a model without tokens.
 std::optional<Decoding> decoding_of(const Spec&);
 
-// The spec as inference reads it: infer's dims, mesh and layout; if tokens are decoded, one example
-// at a time and no blocks of the batch.
-Spec for_inference(const Spec&, const Decoding*);
+// The spec as inference reads it: infer's dims, mesh and layout, one example at a time and no
+// blocks of the batch.
+Spec for_inference(const Spec&, const Decoding&);
+
+// Reports the dims of inference that give a parameter another shape than training gives it.
+void check_parameter_shapes(const Spec&, const Spec& inference, const Graph& forward, Diagnostics&);
 
 // Makes rules for the batch, for positions and for past dims soft: new positions are few.
 void soften_rules(LayoutRules&, const Graph& forward, const Decoding&);

@@ -186,11 +186,12 @@ std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
   if (job != Job::infer)
     check_synthetic_ids(spec, out.id_ranges, diagnostics);
   out.parameters = parameters_of(main);
+  if (job != Job::infer || spec.has("infer.layout"))
+    check_rule_uses(rules, out.programs, diagnostics);
   if (job == Job::infer)
     return out;
   if (earlier == 0)  // a rule may have been dropped for an error
     check_style(out.programs, out.runs_per_step, spec, diagnostics);
-  check_rule_uses(spec, out.programs, diagnostics);
   check_patterns(spec, phases, diagnostics);
   return out;
 }
@@ -198,16 +199,23 @@ std::optional<Partitioned> partitioned(const Spec& spec, const Phases& phases,
 std::optional<Partitioned> partitioned_inference(const Spec& spec, Sources& sources,
                                                  Diagnostics& diagnostics) {
   const std::optional<Decoding> decoding = decoding_of(spec);
-  const Spec inner = for_inference(spec, decoding ? &*decoding : nullptr);
+  if (!decoding) {
+    if (!spec.has("infer.outputs"))  // writing plain outputs is not there yet, which was said
+      diagnostics.add(
+          {Code::infer_undecodable,
+           "this model has no tokens to continue",
+           spec.span("infer"),
+           {},
+           "say which input holds them: `infer: {along: DIM, tokens: INPUT, logits: OUTPUT}`"});
+    return std::nullopt;
+  }
+  const Spec inner = for_inference(spec, *decoding);
   const Numerics numerics = numerics_of(inner.numerics);
   LayoutRules rules = inner.layout;
   Phases phases;
-  if (!decoding) {
-    if (!eval_phase(inner, sources, numerics, diagnostics, 1, phases))
-      return std::nullopt;
-    return partitioned(inner, phases, rules, numerics, Job::infer, diagnostics);
-  }
   const std::optional<Model> model = build_model(inner, sources, numerics, diagnostics, {1, false});
+  if (model && spec.has("infer.dims"))
+    check_parameter_shapes(spec, inner, model->graph, diagnostics);
   if (!model || !decode_phases(inner, model->graph, *decoding, diagnostics, phases, rules))
     return std::nullopt;
   std::optional<Partitioned> out =
@@ -278,7 +286,7 @@ void check_plan(const Spec& spec, Sources& sources, Job job, Diagnostics& diagno
 }
 
 void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostics) {
-  if (!spec.has("infer") || !decoding_of(spec))
+  if (!spec.has("infer"))
     return;
   Diagnostics found;
   check_plan(spec, sources, Job::infer, found);
@@ -291,7 +299,9 @@ void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostic
   };
   const YamlNode* infer = spec.document.find("infer");
   const YamlNode* own_dims = infer ? infer->find("dims") : nullptr;
-  auto is_of_infer = [&](const Diagnostic& d) {  // a dim of its own that nothing uses
+  auto is_of_infer = [&](const Diagnostic& d) {  // a dim or rule of its own that nothing uses
+    if (d.code == Code::layout_rule_unused)
+      return spec.has("infer.layout");
     return d.code == Code::dims_unused && own_dims &&
            std::any_of(own_dims->entries.begin(), own_dims->entries.end(), [&](const auto& entry) {
              const SourceSpan& at = entry.first.span;

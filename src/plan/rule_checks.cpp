@@ -72,7 +72,7 @@ std::string why_unused(const LayoutRule& rule, const std::string& pattern,
 
 void warn_of_unused(const LayoutRule& rule, const std::string& pattern,
                     const std::vector<Program>& programs, Diagnostics& diagnostics) {
-  if (!used(rule, pattern, programs))
+  if (!rule.axes.empty() && !used(rule, pattern, programs))
     diagnostics.add({Code::layout_rule_unused,
                      fmt::format("the rule for '{}' splits nothing: {}", rule.dim,
                                  why_unused(rule, pattern, programs)),
@@ -159,7 +159,7 @@ void check_rule_names(const Spec& spec, const Graph& graph,
       if (other_words.count(rule.dim))
         continue;
       diagnostics.add(unknown_dim(rule.dim, rule.span, known));
-    } else if (!tensor_dims.count(rule.dim) &&
+    } else if (!rule.axes.empty() && !tensor_dims.count(rule.dim) &&
                std::any_of(repeats.begin(), repeats.end(),
                            [&](const Repeat& r) { return r.dim == rule.dim; })) {
       diagnostics.add({Code::spec_later,
@@ -183,17 +183,17 @@ void check_block_names(const Spec& spec, const Graph& graph, Diagnostics& diagno
     known.insert(d.name);
   for (const auto& [dim, count] : spec.numerics.blocks.of_dim)
     if (!known.count(dim)) {
-      Diagnostic d = unknown_dim(dim, spec.span("numerics.blocks." + dim), known);
+      Diagnostic d = unknown_dim(dim, count.span, known);
       d.code = Code::model_unknown_name;
       diagnostics.add(std::move(d));
     }
 }
 
-void check_rule_uses(const Spec& spec, const std::vector<Program>& programs,
+void check_rule_uses(const LayoutRules& layout, const std::vector<Program>& programs,
                      Diagnostics& diagnostics) {
-  for (const LayoutRule& rule : spec.layout.rules)
+  for (const LayoutRule& rule : layout.rules)
     warn_of_unused(rule, "", programs, diagnostics);
-  for (const auto& [pattern, rules] : spec.layout.tensors)
+  for (const auto& [pattern, rules] : layout.tensors)
     if (matches_any(pattern, programs))
       for (const LayoutRule& rule : rules)
         warn_of_unused(rule, pattern, programs, diagnostics);

@@ -27,6 +27,6 @@ void check_block_names(const Spec&, const Graph&, Diagnostics&);
 void check_patterns(const Spec&, const std::vector<PhaseGraph>& phases, Diagnostics&);
 
 // Warnings: rules, those of `layout.tensors` too, whose axes split no value of any program.
-void check_rule_uses(const Spec&, const std::vector<Program>&, Diagnostics&);
+void check_rule_uses(const LayoutRules&, const std::vector<Program>&, Diagnostics&);
 
 }  // namespace mtf

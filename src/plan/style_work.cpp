@@ -163,11 +163,10 @@ class Work {
       return;
     diagnostics_.add(
         {Code::layout_tiny_shards,
-         fmt::format(
-             "'{}'={} split by {} leaves a device {} of the {} {} of {}; with fewer than {} "
-             "its kernel works in vain",
-             p[g.split].name, p[g.split].size, p.mesh.size(axes), g.local, g.whole, g.what,
-             folded(i.origin.scope), smallest_shard),
+         fmt::format("'{}'={} split by {} leaves a device {} of the {} {} of {}; its kernel "
+                     "computes at least {} at a time, the rest for nothing",
+                     p[g.split].name, p[g.split].size, p.mesh.size(axes), g.local, g.whole, g.what,
+                     folded(i.origin.scope), smallest_shard),
          by.rule->span,
          {{i.origin.span, fmt::format("{} is made here", folded(i.origin.scope))}},
          fmt::format("split '{}' by at most {}, or another dim", p[g.split].name,

@@ -49,7 +49,7 @@ std::string place(const FileReport& report, const Places& places, const Diagnost
     return report.kind == SourceKind::file
                ? fmt::format("file={},", in_property(printable(plain_path(report.name))))
                : "";
-  const Range r = places.range(where);
+  const Region r = places.region(where);
   return fmt::format("file={},line={},endLine={},col={},endColumn={},",
                      in_property(printable(plain_path(report.sources[where.file].name))),
                      r.start.line, r.end.line, r.start.column, r.end.column);

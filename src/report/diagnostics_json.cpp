@@ -20,7 +20,7 @@ ordered_json position(const Position& p) {
 }
 
 ordered_json range(const FileReport& report, const Places& places, SourceSpan where) {
-  const Range r = places.range(where);
+  const Region r = places.region(where);
   return {{"filename", printable(report.sources[where.file].name)},
           {"start", position(r.start)},
           {"end", position(r.end)}};

@@ -81,7 +81,7 @@ class Results {
   }
 
   ordered_json region(SourceSpan where) const {
-    const Range r = places_.range(where);
+    const Region r = places_.region(where);
     return {{"startLine", r.start.line},
             {"startColumn", r.start.column},
             {"endLine", r.end.line},

@@ -101,7 +101,8 @@ std::string_view gradient(const OpDef& op) {
 std::string attributes(const OpDef& op) {
   std::string out;
   for (const AttrDef& a : op.attributes)
-    out += fmt::format("{}`{}` ({}{}): {}", out.empty() ? "" : "<br>", a.name, word(a.kind),
+    out += fmt::format("{}`{}` ({}{}{}{}): {}", out.empty() ? "" : "<br>", a.name, word(a.kind),
+                       a.range.text().empty() ? "" : ", ", a.range.text(),
                        a.required ? ", required" : "", a.summary);
   return out;
 }

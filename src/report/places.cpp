@@ -56,7 +56,7 @@ Places::Point Places::Index::line_end(size_t line) const {
   return end;
 }
 
-Range Places::range(SourceSpan span) const {
+Region Places::region(SourceSpan span) const {
   const Index& index = files_[static_cast<size_t>(span.file)];
   const size_t line = index.line_of(span);
   const Point begin = index.lines[line], end = index.line_end(line);
@@ -71,7 +71,7 @@ Range Places::range(SourceSpan span) const {
 
 Snippet Places::snippet(SourceSpan span) const {
   const Index& index = files_[static_cast<size_t>(span.file)];
-  const Range r = range(span);
+  const Region r = region(span);
   const size_t line = index.line_of(span);
   size_t begin = std::max(index.lines[line].byte, r.start.byte - std::min(context, r.start.byte));
   size_t end = std::min(index.line_end(line).byte, r.start.byte + 2 * context);

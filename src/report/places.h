@@ -16,7 +16,7 @@ struct Position {
   size_t byte = 0;           // from 0
 };
 
-struct Range {
+struct Region {
   Position start, end;  // one line; `end` is the first place after it
 };
 
@@ -29,7 +29,7 @@ struct Snippet {
 class Places {
  public:
   explicit Places(const Sources&);
-  Range range(SourceSpan) const;  // the span must have a place; what reaches past its line is cut
+  Region region(SourceSpan) const;  // the span must have a place; what reaches past its line is cut
   Snippet snippet(SourceSpan) const;
 
  private:

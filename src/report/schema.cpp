@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <set>
 
 #include "model/files.h"
@@ -39,19 +38,6 @@ Json named(Json value) {
 Json size_text() {
   Json schema = pattern(size_pattern);
   schema["not"] = {{"pattern", number_pattern}};
-  return schema;
-}
-
-Json plain(double x) {
-  return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x);
-}
-
-Json number(std::string_view type, Range range) {
-  Json schema = of_type(type);
-  if (std::isfinite(range.least))
-    schema[range.least_excluded ? "exclusiveMinimum" : "minimum"] = plain(range.least);
-  if (std::isfinite(range.most))
-    schema[range.most_excluded ? "exclusiveMaximum" : "maximum"] = plain(range.most);
   return schema;
 }
 
@@ -242,8 +228,12 @@ class SchemaWriter {
       case Form::name_or_path:
       case Form::value:
         return of_type("string");
+      case Form::paths: {
+        Json several = list_of(of_type("string"));
+        several["minItems"] = 1;
+        return any_of(of_type("string"), several);
+      }
       case Form::texts:
-      case Form::paths:
       case Form::values:
         return any_of(of_type("string"), list_of(of_type("string")));
       case Form::word:

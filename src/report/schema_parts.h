@@ -3,12 +3,29 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <string>
+
+#include "base/range.h"
 
 namespace mtf {
 
 inline nlohmann::ordered_json of_type(std::string_view type) {
   return {{"type", type}};
+}
+
+// An integer or a number within a range.
+inline nlohmann::ordered_json number(std::string_view type, Range range) {
+  auto plain = [](double x) {
+    return x == std::floor(x) ? nlohmann::ordered_json(static_cast<int64_t>(x))
+                              : nlohmann::ordered_json(x);
+  };
+  nlohmann::ordered_json schema = of_type(type);
+  if (std::isfinite(range.least))
+    schema[range.least_excluded ? "exclusiveMinimum" : "minimum"] = plain(range.least);
+  if (std::isfinite(range.most))
+    schema[range.most_excluded ? "exclusiveMaximum" : "maximum"] = plain(range.most);
+  return schema;
 }
 
 inline nlohmann::ordered_json defined(std::string_view definition) {

@@ -16,15 +16,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json attribute_value(AttrKind kind) {
-  switch (kind) {
+Json attribute_value(const AttrDef& a) {
+  switch (a.kind) {
     case AttrKind::boolean:
       return or_option(of_type("boolean"));
     case AttrKind::integer:
-      return or_option(of_type("integer"));
+      return or_option(number("integer", a.range));
     case AttrKind::number:
-      return or_option(of_type("number"));
+      return or_option(number("number", a.range));
     case AttrKind::word:
+      return or_option(Json{{"enum", a.words}});
     case AttrKind::text:
     case AttrKind::dim:
       return of_type("string");
@@ -87,7 +88,7 @@ Json beside(const std::string& head, Json attributes, Json required) {
 Json beside(const OpDef& op) {
   Json attributes = Json::object(), required = Json::array();
   for (const AttrDef& a : op.attributes) {
-    attributes[std::string(a.name)] = or_null(attribute_value(a.kind));
+    attributes[std::string(a.name)] = or_null(attribute_value(a));
     if (a.required)
       required.push_back(a.name);
   }
@@ -147,7 +148,7 @@ void define_steps(Json& definitions) {
     for (const AttrDef& a : op->attributes)
       if (!op->internal)
         add_word(words, a.name, fmt::format("{}: {}", op->name, a.summary),
-                 or_null(attribute_value(a.kind)));
+                 or_null(attribute_value(a)));
   Json conditions = Json::array();
   conditions.push_back(beside("repeat", {{"times", true}, {"from", true}, {"with", true}},
                               Json::array({"times", "from"})));

@@ -47,7 +47,7 @@ void Reader::read(const YamlNode& node, const Key& key,
   }
 }
 
-// A rule that is left without axes, because the mesh does not have them, is dropped.
+// A rule that is left without axes, because the mesh does not have them, says nothing but its dim.
 void Reader::read_rule(const Key& dim, const YamlNode& axes, std::vector<LayoutRule>& target) {
   if (axes.is_null() || !expect_name(dim, "a dim"))
     return;
@@ -59,8 +59,7 @@ void Reader::read_rule(const Key& dim, const YamlNode& axes, std::vector<LayoutR
       read_rule_axis(axis, rule);
   else
     read_rule_axis(axes, rule);
-  if (!rule.axes.empty())
-    target.push_back(std::move(rule));
+  target.push_back(std::move(rule));
 }
 
 void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
@@ -91,11 +90,16 @@ void Reader::read_rule_axis(const YamlNode& node, LayoutRule& rule) {
     const SourceSpan mesh = spec_.span(infers ? "infer.mesh" : "mesh");
     if (mesh.file != node.span.file && !known.empty())
       notes = {{mesh, "this mesh holds"}};
+    Help help = suggest(node.text, node.span, known, std::move(all));
+    std::string meant = help.meant();
+    if (meant.ends_with('?'))
+      meant.pop_back();
     diagnostics.add({Code::layout_unknown_axis,
                      fmt::format("the mesh{} has no axis '{}'", infers ? " of `infer:`" : "", name),
-                     node.span, std::move(notes),
-                     suggest(node.text, node.span, known, std::move(all))});
-    return;
+                     node.span, std::move(notes), std::move(help)});
+    axis = mesh_->find(meant);
+    if (axis.index < 0)
+      return;
   }
   for (const LayoutRule::Use& use : rule.axes)
     if (use.axis == axis) {

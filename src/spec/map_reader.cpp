@@ -37,6 +37,9 @@ void MapReader::paths(std::string_view key, std::vector<std::string>& target, st
   if (entry == nullptr)
     return;
   const YamlNode& value = entry->second;
+  if (value.is_list() && value.items.empty())
+    reader_.diagnostics.add(
+        {Code::spec_range, fmt::format("'{}' names no file", key), value.span, {}, {}});
   for (const YamlNode& item : value.is_list() ? value.items : std::vector<YamlNode>{value})
     reader_.read_path(item, entry->first, target.emplace_back());
 }
@@ -94,26 +97,11 @@ void MapReader::finish() {
   check_alternatives();
 }
 
-void MapReader::report_word(const Entry& entry, const std::vector<std::string>& allowed) {
-  const auto& [key, value] = entry;
-  bool is_text = value.is_scalar();
-  reader_.diagnostics.add(
-      {is_text ? Code::spec_range : Code::spec_type,
-       fmt::format("'{}' must be one of {}, not {}", key.text, listed(allowed), describe(value)),
-       value.span,
-       {},
-       suggest(value.text, value.span, allowed)});
-}
-
 void MapReader::report_unknown(const Entry& entry) {
   const YamlNode::Key& key = entry.first;
   MeantKey meant = meant_key(entry, title_, known_, reader_.document());
   suspected_.push_back(meant.here);
-  reader_.diagnostics.add({Code::spec_unknown_key,
-                           fmt::format("{} has no key '{}'", title_, key.text),
-                           key.span,
-                           {},
-                           std::move(meant.help)});
+  reader_.diagnostics.add(unknown_key(title_, key, std::move(meant.help)));
 }
 
 // `needed` is "'key'". A misspelt key was reported already; it is not missing too.

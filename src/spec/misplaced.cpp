@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "mesh/mesh.h"
+#include "spec/document.h"
 #include "spec/language.h"
 #include "spec/scalars.h"
 
@@ -105,12 +106,54 @@ bool has_map(const YamlNode& node, std::string_view path) {
   });
 }
 
+// Is the value a map, a list or a scalar as the form may be?
+bool may_be(const YamlNode& value, Form form) {
+  switch (form) {
+    case Form::keys:
+    case Form::dims:
+    case Form::mesh:
+    case Form::named_paths:
+    case Form::named_keys:
+    case Form::tensor_rules:
+    case Form::model:
+    case Form::options:
+    case Form::tensors:
+    case Form::choices:
+    case Form::named_value:
+      return value.is_map();
+    case Form::layout:
+    case Form::rules:
+      return !value.is_scalar();
+    case Form::rate:
+    case Form::size:
+    case Form::block_counts:
+    case Form::results:
+      return !value.is_list();
+    case Form::texts:
+    case Form::paths:
+    case Form::dim_names:
+    case Form::values:
+      return !value.is_map();
+    case Form::two_numbers:
+    case Form::fan_pair:
+    case Form::steps:
+      return value.is_list();
+    default:
+      return value.is_scalar();
+  }
+}
+
 // The maps that have such a key: of those, the ones that the document has most of the way to.
-std::vector<std::string> places_of(std::string_view key, const YamlNode& document) {
+std::vector<std::string> places_of(std::string_view key, const YamlNode& value,
+                                   const YamlNode& document) {
+  bool fits_any = false;
+  for_each_key([&](const std::string&, const KeyRow& row) {
+    fits_any = fits_any || (row.name == key && may_be(value, row.form));
+  });
   std::vector<std::string> nearest;
   int least = std::numeric_limits<int>::max();  // maps that are not there yet
   for_each_key([&](const std::string& path, const KeyRow& row) {
-    if (row.name != key || parent(path).empty())
+    if (row.name != key || parent(path).empty() || (fits_any && !may_be(value, row.form)))
       return;
     int missing = 0;
     for (auto map = parent(path); !map.empty() && !has_map(document, map); map = parent(map))
@@ -165,7 +208,7 @@ std::string long_form(const YamlNode& document, const std::string& place, std::s
 }
 
 std::string belongs(std::string_view key, const YamlNode& value, const YamlNode& document) {
-  std::vector<std::string> places = places_of(key, document);
+  std::vector<std::string> places = places_of(key, value, document);
   if (stands_at_top(key))
     return fmt::format("'{}' belongs at the top of the spec", key);
   if (places.size() > 4)
@@ -197,7 +240,65 @@ std::string ranks_of(const YamlNode& document) {
                      ranks == 1 ? "" : "s");
 }
 
+class Mender {
+ public:
+  Mender(const YamlNode& document, Diagnostics& diagnostics)
+      : document_(document), diagnostics_(diagnostics) {}
+
+  void mend(YamlNode& map, std::string_view title, const KeyTable& table) {
+    std::vector<std::string> known = table.names();
+    known.insert(known.end(), table.later.begin(), table.later.end());
+    for (YamlNode::Entry& entry : map.entries) {
+      auto& [key, value] = entry;
+      if (std::find(known.begin(), known.end(), key.text) == known.end()) {
+        if (++unknown_ > most_mended)
+          continue;
+        MeantKey meant = meant_key(entry, title, known, document_);
+        const KeyRow* row = table.find(meant.here);
+        if (meant.help.edits.empty() || !row || !may_be(value, row->form) || map.find(meant.here))
+          continue;
+        diagnostics_.add(unknown_key(title, key, std::move(meant.help)));
+        key.text = meant.here;
+      }
+      if (const KeyRow* row = table.find(key.text))
+        mend_value(value, key.text, *row);
+    }
+  }
+
+ private:
+  void mend_value(YamlNode& value, std::string_view key, const KeyRow& row) {
+    if (!row.table || !value.is_map() || row.form == Form::model)
+      return;
+    if (row.form == Form::layout && !is_long_layout(value))
+      return;
+    if (row.table->entry.empty())
+      return mend(value, key, *row.table);
+    for (auto& [name, inner] : value.entries)
+      if (inner.is_map())
+        mend(inner, name.text, *row.table);
+  }
+
+  static constexpr int most_mended = 100;  // nobody reads more, and each looks at all keys
+
+  const YamlNode& document_;
+  Diagnostics& diagnostics_;
+  int unknown_ = 0;
+};
+
 }  // namespace
+
+Diagnostic unknown_key(std::string_view title, const YamlNode::Key& key, Help help) {
+  return {Code::spec_unknown_key,
+          fmt::format("{} has no key '{}'", title, key.text),
+          key.span,
+          {},
+          std::move(help)};
+}
+
+void mend_keys(YamlNode& document, Diagnostics& diagnostics) {
+  if (document.is_map())
+    Mender(document, diagnostics).mend(document, "the spec", language().front());
+}
 
 MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
                    std::span<const std::string> known, const YamlNode& document) {

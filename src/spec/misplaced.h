@@ -20,4 +20,10 @@ struct MeantKey {
 MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
                    std::span<const std::string> known, const YamlNode& document);
 
+Diagnostic unknown_key(std::string_view title, const YamlNode::Key&, Help);
+
+// Reports each key outside of `model:` that is certain to be meant for another of the same map, and
+// writes that one in its place.
+void mend_keys(YamlNode& document, Diagnostics&);
+
 }  // namespace mtf

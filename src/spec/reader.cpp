@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "spec/document.h"
 #include "spec/language.h"
+#include "spec/misplaced.h"
 
 namespace mtf {
 namespace {
@@ -33,6 +34,7 @@ std::string keys_of(std::string_view map, const YamlNode& value) {
 }  // namespace
 
 void Reader::read_all() {
+  mend_keys(spec_.document, diagnostics);
   mesh_ = &spec_.mesh;
   MapReader root(*this, spec_.document, "the spec", {spec_.document.span.file, 1, 1, 1});
   fields(root, spec_);
@@ -139,9 +141,13 @@ void Reader::read(const YamlNode& node, const Key& key, LearningRate& target, Ra
 
 void Reader::read(const YamlNode& node, const Key& key, Blocks& target, Range) {
   if (node.is_map()) {
-    for (const auto& [dim, count] : node.entries)
-      if (!count.is_null())
-        read(count, dim, target.of_dim.emplace(dim.text, 1).first->second, between(1, 1 << 20));
+    for (const auto& [dim, count] : node.entries) {
+      if (count.is_null())
+        continue;
+      BlockCount& blocks = target.of_dim[dim.text];
+      blocks = {1, dim.span, count.span};
+      read(count, dim, blocks.count, between(1, 1 << 20));
+    }
     return;
   }
   const std::optional<int64_t> usual =

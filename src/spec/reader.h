@@ -97,7 +97,7 @@ class MapReader {
         return;
       }
     }
-    report_word(*entry, allowed);
+    report_word(entry->second, key, allowed, reader_.diagnostics);
   }
   template <class Integer>  // int64_t, or an optional one
   void bytes(std::string_view key, Integer& target, std::string_view) {
@@ -119,7 +119,6 @@ class MapReader {
   using Entry = YamlNode::Entry;
 
   const Entry* take(std::string_view key);  // null if absent or null
-  void report_word(const Entry&, const std::vector<std::string>& allowed);
   void report_unknown(const Entry&);
   void report_missing(const std::string& needed);
   void check_alternatives();

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace mtf {
 namespace {
 
@@ -137,18 +139,6 @@ std::string_view boolean_meant(std::string text) {
   return "";
 }
 
-std::string Range::text() const {
-  bool low = std::isfinite(least), high = std::isfinite(most);
-  if (low && high && !least_excluded && !most_excluded)
-    return least == most ? fmt::format("{}", least) : fmt::format("from {} to {}", least, most);
-  std::string out;
-  if (low)
-    out = fmt::format("{} {}", least_excluded ? "above" : "at least", least);
-  if (high)
-    out += fmt::format("{}{} {}", low ? " and " : "", most_excluded ? "below" : "at most", most);
-  return out;
-}
-
 std::optional<int64_t> read_integer(const YamlNode& node, std::string_view key, Range range,
                                     Diagnostics& diagnostics) {
   return read_plain_number<int64_t>(node, key, range, diagnostics, false);
@@ -248,6 +238,16 @@ void report_type(const YamlNode& node, std::string_view key, std::string_view ex
                    node.span,
                    {},
                    std::move(help)});
+}
+
+void report_word(const YamlNode& node, std::string_view key, std::span<const std::string> allowed,
+                 Diagnostics& diagnostics) {
+  diagnostics.add(
+      {node.is_scalar() ? Code::spec_range : Code::spec_type,
+       fmt::format("'{}' must be one of {}, not {}", key, listed(allowed), describe(node)),
+       node.span,
+       {},
+       suggest(node.text, node.span, allowed)});
 }
 
 }  // namespace mtf

@@ -2,41 +2,17 @@
 // function returns nullopt after a diagnostic that calls the value by `key`.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/diagnostics.h"
+#include "base/range.h"
 #include "spec/yaml.h"
 
 namespace mtf {
-
-struct Range {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool least_excluded = false, most_excluded = false;
-
-  bool holds(double x) const {
-    return (least_excluded ? x > least : x >= least) && (most_excluded ? x < most : x <= most);
-  }
-  std::string text() const;  // "at least 1"; empty if everything is allowed
-};
-
-constexpr Range at_least(double least) {
-  return {.least = least};
-}
-constexpr Range above(double least) {
-  return {.least = least, .least_excluded = true};
-}
-constexpr Range between(double least, double most) {
-  return {.least = least, .most = most};
-}
-constexpr Range below_one() {
-  return {.least = 0, .most = 1, .most_excluded = true};
-}
 
 std::optional<int64_t> read_integer(const YamlNode&, std::string_view key, Range, Diagnostics&);
 std::optional<double> read_number(const YamlNode&, std::string_view key, Range, Diagnostics&);
@@ -58,6 +34,9 @@ std::string describe(const YamlNode&);
 
 void report_type(const YamlNode&, std::string_view key, std::string_view expected, Diagnostics&,
                  Help help = {});
+
+void report_word(const YamlNode&, std::string_view key, std::span<const std::string> allowed,
+                 Diagnostics&);
 
 // Help that gives another text for a scalar: "take the quotes off: 5", with the edit.
 Help rewritten(const YamlNode&, std::string_view words, std::string text);

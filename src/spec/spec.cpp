@@ -57,6 +57,23 @@ void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const S
   }
 }
 
+// `data.batch` must be a dim. Goes on with the one that is meant.
+void check_batch(Spec& spec, const DimTable& table, Diagnostics& diagnostics) {
+  const YamlNode* data = spec.document.find("data");
+  const YamlNode* batch = data ? data->find("batch") : nullptr;
+  if (!spec.data || !batch || !batch->is_scalar() || table.find(batch->text))
+    return;
+  const std::vector<std::string> names = names_of(spec.dims);
+  Help help = suggest(batch->text, batch->span, names,
+                      names.empty() ? "the spec has no `dims:`" : "the dims are " + listed(names));
+  spec.data->batch = help.meant();
+  diagnostics.add({Code::dims_expression,
+                   fmt::format("'{}', which is to count the examples, is no dim", batch->text),
+                   batch->span,
+                   {},
+                   std::move(help)});
+}
+
 // Goes on with one microbatch after a mistake in their number.
 void check_train(Spec& spec, DimTable& table, Diagnostics& diagnostics) {
   if (!spec.train)
@@ -73,7 +90,9 @@ void check_train(Spec& spec, DimTable& table, Diagnostics& diagnostics) {
     return;
   SourceSpan where = spec.span("train.microbatches");
   std::optional<int64_t> batch;
-  if (table.find(batch_name) == nullptr)
+  if (batch_name.empty())  // it was reported
+    spec.train->microbatches = 1;
+  else if (table.find(batch_name) == nullptr)
     diagnostics.add(
         {Code::train_microbatches,
          fmt::format("microbatches cut the dim '{}', which the spec does not have", batch_name),
@@ -121,32 +140,35 @@ bool rules_use(const std::vector<LayoutRule>& rules, AxisId axis) {
 }
 
 // The dims that no rule splits, if there are any: "; no rule splits heads and vocab yet".
-std::string whole_dims(const Spec& spec) {
+std::string whole_dims(const Spec& spec, const LayoutRules& layout) {
   std::vector<std::string> whole;
   for (const DimSpec& d : spec.dims)
-    if (std::none_of(spec.layout.rules.begin(), spec.layout.rules.end(),
-                     [&](const LayoutRule& rule) { return rule.dim == d.name; }))
+    if (std::none_of(layout.rules.begin(), layout.rules.end(), [&](const LayoutRule& rule) {
+          return rule.dim == d.name && !rule.axes.empty();
+        }))
       whole.push_back(d.name);
   return whole.empty() ? "" : "; no rule splits " + listed(whole) + " yet";
 }
 
-void warn_of_unused_axes(const Spec& spec, Diagnostics& diagnostics) {
-  for (size_t i = 0; i < spec.mesh.axes.size(); ++i) {
+// `path`: of the mesh in the spec.
+void warn_of_unused_axes(const Spec& spec, const Mesh& mesh, const LayoutRules& layout,
+                         const std::string& path, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < mesh.axes.size(); ++i) {
     AxisId id{static_cast<int8_t>(i)};
-    const Axis& axis = spec.mesh.axes[i];
-    bool used = rules_use(spec.layout.rules, id);
-    for (const auto& [pattern, rules] : spec.layout.tensors)
+    const Axis& axis = mesh.axes[i];
+    bool used = rules_use(layout.rules, id);
+    for (const auto& [pattern, rules] : layout.tensors)
       used = used || rules_use(rules, id);
     if (!used)
       diagnostics.add(
           {Code::mesh_axis_unused,
            fmt::format("no layout rule uses the axis '{}': its {} ranks all do the same work",
                        axis.name, axis.size),
-           spec.span("mesh." + axis.name),
+           spec.span(path + "." + axis.name),
            {},
            fmt::format("give it to a dim in `layout:`, alone or in a list of axes, or leave it out "
                        "of the mesh{}",
-                       whole_dims(spec))});
+                       whole_dims(spec, layout))});
   }
 }
 
@@ -205,12 +227,15 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
   DimTable table(diagnostics);
   bool sized = check_dims(table, spec.dims);
   check_like(table, spec.dims, spec, diagnostics);
+  check_batch(spec, table, diagnostics);
   check_train(spec, table, diagnostics);
   check_synthetic(spec, table);
   check_tokenizer(spec, diagnostics);
   check_name(spec, path, diagnostics);
   if (!diagnostics.has_errors())  // a rule may have been dropped for an error
-    warn_of_unused_axes(spec, diagnostics);
+    warn_of_unused_axes(spec, spec.mesh, spec.layout, "mesh", diagnostics);
+  if (!diagnostics.has_errors() && spec.has("infer.mesh"))
+    warn_of_unused_axes(spec, spec.infer.mesh, spec.infer.layout, "infer.mesh", diagnostics);
   if (sized && spec.has("infer.dims")) {
     DimTable infer_table(diagnostics);
     check_dims(infer_table, spec.infer.dims);

@@ -109,9 +109,15 @@ struct InferSpec {
 
 enum class Exact : uint8_t { where_possible, bitwise, fast };
 
+struct BlockCount {
+  int64_t count = 1;
+  SourceSpan span;  // of the dim's name
+  SourceSpan count_span;
+};
+
 struct Blocks {
-  int64_t usual = 8;                                   // a power of two
-  std::map<std::string, int64_t, std::less<>> of_dim;  // wins over all rules
+  int64_t usual = 8;                                      // a power of two
+  std::map<std::string, BlockCount, std::less<>> of_dim;  // wins over all rules
 };
 
 struct NumericsSpec {
@@ -124,7 +130,7 @@ struct Spec {
   std::string name;
   std::vector<DimSpec> dims;  // in the order written
   Mesh mesh;                  // axes of size 1 dropped
-  LayoutRules layout;         // rules that named only dropped or unknown axes are left out
+  LayoutRules layout;         // without dropped and unknown axes
   YamlNode model;             // as written; null if absent
   std::optional<DataSpec> data;
   std::optional<TrainSpec> train;

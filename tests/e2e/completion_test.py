@@ -19,13 +19,14 @@ model: {use: transformer_lm, with: {tied: true}}
 data: {arrays: {image: x.npy}}
 infer: {mesh: {one: 2}}
 """
-BROKEN = "dims: {batch: [8\nmesh: {data: 2}\n"
+BROKEN = "dims: {batch: 8}}]\nmesh: {data: 2}\n- x\n"
+MENDED = "dims: {batch: [8\nmesh: {data: 2}\n"
 
 CASES = {
     "mtf val": ["validate"],
     "mtf --v": ["--version"],
     "mtf nothing ": [],
-    "mtf validate ": ["a.yaml", "b.yaml", "broken.yaml", "derived.yaml", "folder"],
+    "mtf validate ": ["a.yaml", "b.yaml", "broken.yaml", "derived.yaml", "folder", "mended.yaml"],
     "mtf validate a.yaml b": ["b.yaml", "broken.yaml"],
     "mtf plan a.yaml ": [],  # it takes one
     "mtf train a.yaml --res": ["--resume"],
@@ -62,7 +63,8 @@ CASES = {
     "mtf train a.yaml --set model.with.norm=": ["rms", "layer"],
     "mtf train a.yaml --set model.with.bias=": ["true", "false"],
     "mtf train a.yaml --set dims.batch=": [],
-    # a spec that cannot be read has no names
+    # a spec that cannot be read has no names, unless what is meant is plain
+    "mtf plan mended.yaml --set mesh.": ["mesh.data="],
     "mtf plan broken.yaml --set mesh.": ["mesh."],
     "mtf plan missing.yaml --set mesh.": ["mesh."],
     "mtf plan folder --set mesh.": ["mesh."],
@@ -141,7 +143,7 @@ def test_other_shells(folder):
 
 
 with tempfile.TemporaryDirectory() as scratch:
-    files = {"a.yaml": SPEC, "b.yaml": "", "broken.yaml": BROKEN, "notes.txt": "",
+    files = {"a.yaml": SPEC, "b.yaml": "", "broken.yaml": BROKEN, "mended.yaml": MENDED, "notes.txt": "",
              "derived.yaml": "extends: a.yaml\ndims: {wide: 2}\n"}
     for file, content in files.items():
         with open(f"{scratch}/{file}", "w") as out:

@@ -106,13 +106,13 @@ TEST_CASE("block dims are named after their dim and follow its rule") {
 TEST_CASE("a count in numerics.blocks must divide its dim") {
   Graph g;
   Numerics numerics;
-  numerics.blocks_of["length"] = 8;
+  numerics.blocks_of["length"] = {8, {}};
   Diagnostics diagnostics;
   Builder b(g, numerics, diagnostics);
   DimId length = g.add_dim({"length", 100, {}, {}});
-  CHECK(sum_blocks(b, std::vector<DimId>{length}).empty());
-  CHECK(product_blocks(b, std::vector<DimId>{length}).empty());
+  CHECK(sum_blocks(b, std::vector<DimId>{length}).size() == 1);  // as if no count were given
+  product_blocks(b, std::vector<DimId>{length});
   REQUIRE(diagnostics.all().size() == 1);
-  CHECK(diagnostics.all()[0].message ==
-        "numerics.blocks cuts length into 8 blocks, but 8 does not divide length=100");
+  CHECK(diagnostics.all()[0].message == "8 blocks of 'length', but 8 does not divide length=100");
+  CHECK(diagnostics.all()[0].help.text == "1, 2, 4, 5, 10, 20, 25, 50 and 100 blocks would do");
 }

@@ -73,9 +73,9 @@ train:
   steps: 0
   optimizer: {sgd: {learning_rte: 0.1}}
 )") == Lines{"dims.expression 7", "dims.unused 9", "yaml.duplicate-key 10", "layout.indivisible 14",
-             "layout.unknown-dim 15", "layout.unknown-axis 16", "layout.axis-reused 17",
-             "model.unknown-name 28", "model.shape 29", "train.microbatches 36", "spec.range 37",
-             "spec.unknown-key 38"});
+             "layout.unknown-dim 15", "layout.inexact 16", "layout.unknown-axis 16",
+             "layout.axis-reused 17", "model.unknown-name 28", "model.shape 29",
+             "train.microbatches 36", "spec.range 37", "spec.unknown-key 38"});
 }
 
 TEST_CASE("the budget is checked although there are warnings, decoding although training fails") {

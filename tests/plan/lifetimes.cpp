@@ -36,17 +36,17 @@ std::vector<Stay> arena_stays(const PlannedProgram& planned) {
   return stays;
 }
 
-std::vector<Range> dead_ranges(const std::vector<Stay>& stays, int instruction,
+std::vector<Stretch> dead_ranges(const std::vector<Stay>& stays, int instruction,
                                int64_t arena_bytes) {
-  std::vector<Range> live;
+  std::vector<Stretch> live;
   for (const Stay& s : stays)
     if (s.made < instruction && instruction <= s.last)
       live.push_back({s.offset, s.bytes});
   std::sort(live.begin(), live.end(),
-            [](const Range& a, const Range& b) { return a.offset < b.offset; });
-  std::vector<Range> dead;
+            [](const Stretch& a, const Stretch& b) { return a.offset < b.offset; });
+  std::vector<Stretch> dead;
   int64_t end = 0;
-  for (const Range& r : live) {
+  for (const Stretch& r : live) {
     if (r.offset > end)
       dead.push_back({end, r.offset - end});
     end = std::max(end, r.offset + r.bytes);

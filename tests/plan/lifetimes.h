@@ -16,12 +16,12 @@ struct Stay {
 
 std::vector<Stay> arena_stays(const PlannedProgram&);
 
-struct Range {
+struct Stretch {
   int64_t offset = 0, bytes = 0;
 };
 
 // What nothing may read at this instruction: all of [0, arena_bytes) but the values made before it
 // and read by it or later.
-std::vector<Range> dead_ranges(const std::vector<Stay>&, int instruction, int64_t arena_bytes);
+std::vector<Stretch> dead_ranges(const std::vector<Stay>&, int instruction, int64_t arena_bytes);
 
 }  // namespace mtf

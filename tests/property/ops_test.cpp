@@ -118,7 +118,7 @@ class OpCase {
     testing::add_dims(sizes);
     for (const Dim& d : sizes.dims)  // so that splits in powers of two are exact
       for (int64_t n = 2; n <= 8 && d.size % n == 0; n *= 2)
-        built_.numerics.blocks_of[d.name] = n;
+        built_.numerics.blocks_of[d.name] = {n, {}};
     build(c, built_, padding);
     if (!is_built())
       return;

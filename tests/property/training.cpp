@@ -28,7 +28,7 @@ class CountingBackend final : public Backend {
       for (size_t i = 0; i < p.program.code.size(); ++i)
         if (std::holds_alternative<Compute>(p.program.code[i].action))
           dead_.push_back(poison ? dead_ranges(stays, static_cast<int>(i), plan.arena_bytes)
-                                 : std::vector<Range>{});
+                                 : std::vector<Stretch>{});
     }
   }
   std::byte* allocate(int64_t bytes) override {
@@ -44,7 +44,7 @@ class CountingBackend final : public Backend {
   }
   Kernel prepare(const KernelCall& call) override {
     return [this, kernel = inner_.prepare(call), dead = dead_[prepared_++]](const KernelRun& run) {
-      for (const Range& r : dead)
+      for (const Stretch& r : dead)
         std::memset(arena + r.offset, 0xff, static_cast<size_t>(r.bytes));
       kernel(run);
     };
@@ -57,7 +57,7 @@ class CountingBackend final : public Backend {
 
  private:
   CpuBackend& inner_;
-  std::vector<std::vector<Range>> dead_;  // by compute instruction of all programs
+  std::vector<std::vector<Stretch>> dead_;  // by compute instruction of all programs
   size_t prepared_ = 0;
 };
 

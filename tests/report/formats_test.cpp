@@ -73,7 +73,7 @@ TEST_CASE("Places count bytes and code points") {
   const int file = sources.add("a.yaml", "one\r\n" + wide + "\nlast");
   const Places places(sources);
   auto ends = [&](SourceSpan s) {
-    const Range r = places.range(s);
+    const Region r = places.region(s);
     return std::vector<size_t>{static_cast<size_t>(r.start.column), r.start.byte,
                                static_cast<size_t>(r.end.column), r.end.byte};
   };
@@ -82,7 +82,7 @@ TEST_CASE("Places count bytes and code points") {
   CHECK(ends({file, 2, 1, 0}) == std::vector<size_t>{1, 5, 1, 5});
   CHECK(ends({file, 2, 70001, 3}) == std::vector<size_t>{70001, 140005, 70004, 140011});
   CHECK(ends({file, 3, 5, 1}) == std::vector<size_t>{5, 200010, 5, 200010});  // the end of the file
-  CHECK(places.range({file, 9, 1, 1}).start.line == 3);
+  CHECK(places.region({file, 9, 1, 1}).start.line == 3);
   const Snippet s = places.snippet({file, 2, 70001, 3});
   CHECK(s.code.size() == 160 + 320);  // of a long line the part around the span
   CHECK(s.code.substr(s.begin, s.end - s.begin) == "ééé");

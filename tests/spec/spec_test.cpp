@@ -133,7 +133,7 @@ TEST_CASE("Every other key has its value") {
   CHECK(s.infer.dims[2].name == "extra");
   CHECK(s.numerics.compute == DType::bf16);
   CHECK(s.numerics.exact == Exact::fast);
-  CHECK(s.numerics.blocks.of_dim.at("n") == 4);
+  CHECK(s.numerics.blocks.of_dim.at("n").count == 4);
   CHECK(s.memory_budget == int64_t{2} << 30);
   CHECK(s.hardware == "laptop");
 }
