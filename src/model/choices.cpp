@@ -28,7 +28,7 @@ void Interpreter::choose(Frame& frame) {
   for (const auto& [key, cases] : choices->entries) {
     std::string& chosen = frame.chosen[key.text];
     const YamlNode* by = cases.find("by");
-    if (!by || !by->is_scalar()) {
+    if (!by) {
       report(Code::model_step, cases.span,
              fmt::format("the choice of '{}' has the form {{by: $option, case: name, else: name}}",
                          key.text));
@@ -66,8 +66,8 @@ void Interpreter::choose(Frame& frame) {
                           : suggest(by->text, by->span, words);
     if (std::none_of(said.begin(), said.end(), is_said))
       report(Code::model_unknown_name, by->span,
-             fmt::format("{} must be one of {}, not '{}'", option_of(frame, key.text),
-                         listed(words), by->text),
+             fmt::format("{} must be one of {}, not {}", option_of(frame, key.text), listed(words),
+                         by->is_scalar() ? fmt::format("'{}'", by->text) : describe(*by)),
              help);
     if (const YamlNode* near = cases.find(help.meant()); near && near->is_scalar())
       chosen = near->text;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "model/foreign_ops.h"
@@ -117,6 +118,7 @@ void ModelFiles::check_block(ModelFile& file, const Block& block, YamlNode& body
   const bool whole = &body == &file.root;
   const KeyTable& table = key_table(whole && !block.is_layer() ? "model" : "model.blocks.BLOCK");
   std::vector<std::string> unknown;
+  std::set<std::string_view> wrong;
   for (YamlNode::Entry& entry : body.entries) {
     auto& [key, value] = entry;
     const KeyRow* row = key.text == "use" ? nullptr : table.find(key.text);  // of a spec alone
@@ -144,13 +146,17 @@ void ModelFiles::check_block(ModelFile& file, const Block& block, YamlNode& body
                       {},
                       {}});
     file.sound = file.sound && (key.text == "outputs" || key.text == "loss");
+    wrong.insert(row->name);
     value = {};
   }
   for (const KeyRow& row : table.rows)
     if (const YamlNode* value = body.find(row.name);
-        row.required && !value && nearest(row.name, unknown).empty())
+        row.required && (!value || (value->is_null() && !wrong.contains(row.name))) &&
+        nearest(row.name, unknown).empty())
       error(file, Code::spec_missing_key, body.span,
-            fmt::format("{} has no '{}'", block.name, row.name));
+            fmt::format("{} has no '{}'", block.name, row.name),
+            whole && file.extends ? "a `model:` replaces that of the spec it extends as a whole"
+                                  : "");
   check_choices(file, body);
 }
 
@@ -196,8 +202,11 @@ void ModelFiles::check(ModelFile& file) {
   }
 }
 
-const ModelFile& ModelFiles::own(const YamlNode& model) {
+const ModelFile& ModelFiles::own(const YamlNode& model, const YamlNode& document) {
   own_ = std::make_unique<ModelFile>();
+  for (const auto& [key, value] : document.entries)
+    own_->extends = own_->extends || (key.span.file != model.span.file &&
+                                      sources_[key.span.file].kind == SourceKind::file);
   own_->root = model;
   own_->whole = {"the model", &own_->root, own_.get(), model.span};
   check(*own_);

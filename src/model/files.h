@@ -29,6 +29,7 @@ struct ModelFile {
   Block whole;  // the file itself
   std::map<std::string, Block, std::less<>> blocks;
   bool library = false;
+  bool extends = false;  // parts of the spec come from another file
   bool sound = true;  // false: mistakes were reported
 };
 
@@ -45,7 +46,7 @@ class ModelFiles {
       : sources_(sources), diagnostics_(diagnostics) {}
 
   // The spec's own model: a map of inputs, params, blocks, steps, ...
-  const ModelFile& own(const YamlNode& model);
+  const ModelFile& own(const YamlNode& model, const YamlNode& document);
 
   // A file of the library, parsed at its first use; null if there is none of that name. `where` is
   // the place that asks for it.

@@ -123,6 +123,8 @@ void Interpreter::run_model() {
                fmt::format("'{}' cannot stand beside `use:`, which takes the whole model from a "
                            "library file",
                            key.text));
+    if (!use->is_scalar())
+      return report_type(*use, "use", "the name of a library file", found_);
     file = files_.library(use->text, use->span);
     if (!file && comes_later(use->text)) {
       found_.add(not_yet(use->text, use->span));
@@ -137,7 +139,7 @@ void Interpreter::run_model() {
     }
     given = spec_.model.find("with");
   } else {
-    file = &files_.own(spec_.model);
+    file = &files_.own(spec_.model, spec_.document);
   }
   if (!file->sound)
     return;

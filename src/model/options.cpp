@@ -18,7 +18,10 @@ std::vector<std::string> keys_of(const YamlNode& map) {
   return keys;
 }
 
+// Null is as if it were not written.
 void merge(YamlNode& into, const YamlNode& given) {
+  if (given.is_null())
+    return;
   if (!into.is_map() || !given.is_map()) {
     into = given;
     return;

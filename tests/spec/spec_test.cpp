@@ -107,7 +107,8 @@ TEST_CASE("Every other key has its value") {
   const Spec& s = r.spec;
   CHECK(s.name == "x.y-1");
   CHECK(s.mesh.to_string() == "pod=2, data=2, cp=2");  // the axis of size 1 is dropped
-  REQUIRE(s.layout.rules.size() == 2);                 // and the rule that named only it
+  REQUIRE(s.layout.rules.size() == 3);
+  CHECK(s.layout.rules[2].axes.empty());  // of the rule that named only it the dim is left
   REQUIRE(s.layout.rules[0].axes.size() == 2);
   CHECK(s.layout.rules[0].axes[1].axis.index == 1);
   CHECK(s.layout.rules[1].axes[1].soft);
@@ -255,9 +256,10 @@ TEST_CASE("The layout is checked against the mesh") {
       "mesh: {data: 2, model: 4}\nlayout: {n: data, m: model}\n"
       "infer: {mesh: {model: 2, data: 1}}\n");
   CHECK(found(r).empty());
-  REQUIRE(r.spec.infer.layout.rules.size() == 1);
-  CHECK(r.spec.infer.layout.rules[0].dim == "m");
-  CHECK(r.spec.infer.layout.rules[0].axes[0].axis.index == 0);
+  REQUIRE(r.spec.infer.layout.rules.size() == 2);
+  CHECK(r.spec.infer.layout.rules[0].axes.empty());
+  CHECK(r.spec.infer.layout.rules[1].dim == "m");
+  CHECK(r.spec.infer.layout.rules[1].axes[0].axis.index == 0);
 }
 
 TEST_CASE("Microbatches divide the batch") {
