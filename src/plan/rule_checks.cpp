@@ -129,14 +129,14 @@ void check_patterns(const Spec& spec, const std::vector<PhaseGraph>& phases,
         tensors.emplace(tensor_path(node));
   }
   for (const auto& [pattern, rules] : spec.layout.tensors)
-    warn_of_vain(pattern, tensors, spec.span("layout.tensors"), "tensor", diagnostics);
+    warn_of_vain(pattern, tensors, spec.span("layout.tensors", pattern), "tensor", diagnostics);
   if (!spec.train)
     return;
   for (const std::string& pattern : spec.train->freeze)
-    warn_of_vain(pattern, parameters, spec.span("train.freeze"), "parameter", diagnostics);
+    warn_of_vain(pattern, parameters, spec.span("train.freeze", pattern), "parameter", diagnostics);
   for (const std::string& pattern : spec.train->optimizer.exclude)
-    warn_of_vain(pattern, parameters, spec.span("train.optimizer.adamw.exclude"), "parameter",
-                 diagnostics);
+    warn_of_vain(pattern, parameters, spec.span("train.optimizer.adamw.exclude", pattern),
+                 "parameter", diagnostics);
 }
 
 void check_rule_names(const Spec& spec, const Graph& graph,

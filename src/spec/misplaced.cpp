@@ -245,6 +245,16 @@ class Mender {
   Mender(const YamlNode& document, Diagnostics& diagnostics)
       : document_(document), diagnostics_(diagnostics) {}
 
+  void mend_equals_signs(YamlNode& node) {
+    for (YamlNode& item : node.items)
+      mend_equals_signs(item);
+    for (auto& [key, value] : node.entries) {
+      if (value.is_null())
+        mend_equals_sign(key, value);
+      mend_equals_signs(value);
+    }
+  }
+
   void mend(YamlNode& map, std::string_view title, const KeyTable& table) {
     std::vector<std::string> known = table.names();
     known.insert(known.end(), table.later.begin(), table.later.end());
@@ -278,6 +288,26 @@ class Mender {
         mend(inner, name.text, *row.table);
   }
 
+  void mend_equals_sign(YamlNode::Key& key, YamlNode& value) {
+    const size_t sign = key.text.find('=');
+    if (sign == std::string::npos)
+      return;
+    const std::string name = key.text.substr(0, key.text.find_last_not_of(" =", sign) + 1);
+    const size_t begin = key.text.find_first_not_of(" =", sign);
+    if (!is_name(name) || begin == std::string::npos)
+      return;
+    value.kind = YamlNode::Kind::scalar;
+    value.text = key.text.substr(begin);
+    value.span = key.span;
+    const std::string meant = fmt::format("{}: {}", name, value.text);
+    diagnostics_.add({Code::yaml_syntax,
+                      fmt::format("expected `: ` between '{}' and its value", name),
+                      key.span,
+                      {},
+                      {fmt::format("write `{}`", meant), {{key.span, meant}}}});
+    key.text = name;
+  }
+
   static constexpr int most_mended = 100;  // nobody reads more, and each looks at all keys
 
   const YamlNode& document_;
@@ -296,8 +326,11 @@ Diagnostic unknown_key(std::string_view title, const YamlNode::Key& key, Help he
 }
 
 void mend_keys(YamlNode& document, Diagnostics& diagnostics) {
-  if (document.is_map())
-    Mender(document, diagnostics).mend(document, "the spec", language().front());
+  if (!document.is_map())
+    return;
+  Mender mender(document, diagnostics);
+  mender.mend_equals_signs(document);
+  mender.mend(document, "the spec", language().front());
 }
 
 MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,

@@ -23,7 +23,7 @@ MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
 Diagnostic unknown_key(std::string_view title, const YamlNode::Key&, Help);
 
 // Reports each key outside of `model:` that is certain to be meant for another of the same map, and
-// writes that one in its place.
+// writes that one in its place; and each `key=value`, which is read as `key: value`.
 void mend_keys(YamlNode& document, Diagnostics&);
 
 }  // namespace mtf

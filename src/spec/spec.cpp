@@ -59,8 +59,7 @@ void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const S
 
 // `data.batch` must be a dim. Goes on with the one that is meant.
 void check_batch(Spec& spec, const DimTable& table, Diagnostics& diagnostics) {
-  const YamlNode* data = spec.document.find("data");
-  const YamlNode* batch = data ? data->find("batch") : nullptr;
+  const YamlNode* batch = spec.find("data.batch");
   if (!spec.data || !batch || !batch->is_scalar() || table.find(batch->text))
     return;
   const std::vector<std::string> names = names_of(spec.dims);
@@ -203,13 +202,30 @@ SourceSpan Spec::span(std::string_view path) const {
   return span;
 }
 
-bool Spec::has(std::string_view path) const {
+SourceSpan Spec::span(std::string_view path, std::string_view word) const {
+  if (const YamlNode* node = find(path)) {
+    for (const YamlNode& item : node->items)
+      if (item.text == word)
+        return item.span;
+    for (const auto& [key, value] : node->entries)
+      if (key.text == word)
+        return key.span;
+  }
+  return span(path);
+}
+
+const YamlNode* Spec::find(std::string_view path) const {
   const YamlNode* node = &document;
   while (node != nullptr && !path.empty()) {
     size_t dot = path.find('.');
     node = node->find(path.substr(0, dot));
     path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
   }
+  return node;
+}
+
+bool Spec::has(std::string_view path) const {
+  const YamlNode* node = find(path);
   return node != nullptr && !node->is_null();
 }
 

@@ -76,6 +76,25 @@ std::optional<Diagnostic> find_missing_blank(const Places& places, size_t begin)
                     Help("put a blank", {{where, ": "}})};
 }
 
+// `name = value` on the line that begins at `begin`.
+std::optional<Diagnostic> find_equals_sign(const Places& places, size_t begin) {
+  const std::string_view text = places.text();
+  const size_t key = std::min(text.find_first_not_of(" {-", begin), text.size());
+  size_t end = key;
+  while (end < text.size() && is_word(text[end]))
+    ++end;
+  const size_t sign = std::min(text.find_first_not_of(' ', end), text.size());
+  const size_t value = std::min(text.find_first_not_of(' ', sign + 1), text.size());
+  if (end == key || value == text.size() || text[sign] != '=' || text[value] == '\n')
+    return std::nullopt;
+  return Diagnostic{
+      Code::yaml_syntax,
+      fmt::format("expected `: ` between '{}' and its value", text.substr(key, end - key)),
+      places.span(sign, 1),
+      {},
+      Help("write `: `", {{places.span(end, value - end), ": "}})};
+}
+
 std::optional<Diagnostic> find_tab(const Places& places, size_t begin, size_t end) {
   const std::string_view line = places.text().substr(begin, end - begin);
   const size_t blanks = std::min(line.find_first_not_of(" \t"), line.size());
@@ -291,6 +310,8 @@ Diagnostic explain_syntax(const Places& places, size_t at, const std::string& sa
   if (auto found = find_no_break_space(places, above, end))
     return *found;
   if (auto found = find_missing_blank(places, above))
+    return *found;
+  if (auto found = find_equals_sign(places, above))
     return *found;
   if (auto found = find_question_mark(places, at))
     return *found;
