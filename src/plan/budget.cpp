@@ -116,7 +116,8 @@ void check_budget(const Spec& spec, const Plan& plan, Diagnostics& diagnostics) 
       resident(plan, Storage::cache, "key/value cache"),
       activations(plan, spec.train ? spec.train->microbatches : 1),
       {"inputs and outputs", plan.io_bytes, "split the batch over an axis, or make it smaller"},
-      {"workspace", plan.scratch_bytes, ""}};
+      {"workspace", plan.scratch_bytes,
+       "most is the workspace of kernels, which every layout needs: allow more"}};
   std::erase_if(parts, [](const Part& p) { return p.bytes == 0; });
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return a.bytes > b.bytes; });

@@ -20,6 +20,7 @@ struct MeantKey {
 MeantKey meant_key(const YamlNode::Entry& given, std::string_view title,
                    std::span<const std::string> known, const YamlNode& document);
 
+// "train has no key 'stps'".
 Diagnostic unknown_key(std::string_view title, const YamlNode::Key&, Help);
 
 // Reports each key outside of `model:` that is certain to be meant for another of the same map, and
