@@ -12,6 +12,7 @@
 #include "spec/language.h"
 #include "spec/later.h"
 #include "spec/misplaced.h"
+#include "spec/scalars.h"
 
 namespace mtf {
 namespace {
@@ -170,13 +171,15 @@ void ModelFiles::check_choices(ModelFile& file, YamlNode& body) {
   for (auto& [key, cases] : choices->entries) {
     check_name(file, "choice", key, is_block(key.text) ? "block" : meaning_of(key.text));
     for (auto& [word, target] : cases.entries) {
-      if (!target.is_scalar() || target.text.find('$') != std::string::npos)
+      const bool is_option = word.text == "by";
+      if ((target.is_null() && !is_option) || target.text.find('$') != std::string::npos)
         continue;
-      if (word.text == "by") {
+      if (is_option) {
         error(file, Code::model_step, target.span,
-              fmt::format("the choice of '{}' is always '{}'", key.text, target.text),
-              fmt::format("name an option of `with:`, such as `by: ${}`", target.text));
-      } else if (!is_block(target.text) && !comes_later(target.text) &&
+              fmt::format("'by' of '{}' must be an option, not {}", key.text, describe(target)),
+              fmt::format("name an option of `with:`, such as `by: ${}`",
+                          target.is_scalar() ? target.text : "option"));
+      } else if (target.is_scalar() && !is_block(target.text) && !comes_later(target.text) &&
                  (meaning_of(target.text).empty() || target.text == "with")) {
         Diagnostic unknown = unknown_op(target.text, target.span, file);
         target.text = unknown.help.meant();  // "": what is chosen is not known, and was reported

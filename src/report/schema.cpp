@@ -282,6 +282,7 @@ class SchemaWriter {
         return map_of(any_of(defined("dim_names"), keys(row)));
       case Form::choices: {
         Json choice = map_of(Json{{"type", {"string", "number", "boolean", "null"}}});
+        choice["properties"] = {{"by", pattern("\\$")}};
         choice["required"] = Json::array({"by"});
         return of_own_names(map_of(choice));
       }
