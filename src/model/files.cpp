@@ -179,7 +179,11 @@ void ModelFiles::check_choices(ModelFile& file, YamlNode& body) {
               fmt::format("'by' of '{}' must be an option, not {}", key.text, describe(target)),
               fmt::format("name an option of `with:`, such as `by: ${}`",
                           target.is_scalar() ? target.text : "option"));
-      } else if (target.is_scalar() && !is_block(target.text) && !comes_later(target.text) &&
+      } else if (!target.is_scalar()) {
+        error(file, Code::spec_type, target.span,
+              fmt::format("case '{}' of '{}' must be the name of an op or block, not {}", word.text,
+                          key.text, describe(target)));
+      } else if (!is_block(target.text) && !comes_later(target.text) &&
                  (meaning_of(target.text).empty() || target.text == "with")) {
         Diagnostic unknown = unknown_op(target.text, target.span, file);
         target.text = unknown.help.meant();  // "": what is chosen is not known, and was reported

@@ -173,7 +173,7 @@ void Reader::read(const YamlNode& node, const Key& key, Blocks& target, Range) {
 void Reader::read_expression(const YamlNode& node, const Key& key, std::string& text,
                              SourceSpan& span) {
   bool quoted_number = node.quoted && reads_as_number(node.text);
-  if (!node.is_scalar() || quoted_number)
+  if (!node.is_scalar() || node.text.empty() || quoted_number)
     return report_type(node, key.text, "an integer or an expression over dims", diagnostics,
                        quoted_number ? rewritten(node, "take the quotes off", node.text) : Help());
   text = node.text;
