@@ -38,6 +38,8 @@ bool is_name_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
+constexpr size_t most_items = 4096;  // of a list: options that hold options may multiply
+
 class Expander {
  public:
   Expander(const YamlNode& options, Diagnostics& diagnostics)
@@ -52,6 +54,14 @@ class Expander {
     out.kind = node.kind;
     out.span = node.span;
     for (const YamlNode& item : node.items) {
+      if (out.items.size() > most_items) {
+        diagnostics_.add({Code::spec_range,
+                          fmt::format("options make this a list of more than {} items", most_items),
+                          node.span,
+                          {},
+                          {}});
+        return out;
+      }
       YamlNode value = expand(item);
       if (starts_option(item) && value.is_list())
         out.items.insert(out.items.end(), value.items.begin(), value.items.end());

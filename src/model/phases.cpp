@@ -171,6 +171,18 @@ std::optional<Graph> eval_graph(const Spec& spec, Sources& sources, const Numeri
     if (label == g.inputs.end())
       continue;
     b.origin = g[output.node].origin;
+    const DType guess = g[output.node].type.dtype, wanted = g[label->node].type.dtype;
+    if (guess != wanted) {
+      diagnostics.add(
+          {Code::model_dtype,
+           fmt::format("output '{}' is {}, but the input of that name, with which it is "
+                       "compared, is {}",
+                       output.name, name_of(guess), name_of(wanted)),
+           b.origin.span,
+           {{g[label->node].origin.span, "the input is declared here"}},
+           "give the output another name, or make it of that dtype"});
+      return std::nullopt;
+    }
     compare(b, output.node, label->node);
     break;
   }

@@ -259,7 +259,7 @@ NodeId Builder::leaf(std::string_view kind, std::string name, Type type) {
 }
 
 NodeId Builder::constant(double value, DType dtype) {
-  return add("constant", {}, {{{"immediate", value}, {"dtype", dtype}}});
+  return add("constant", {}, {{{"value", value}, {"dtype", dtype}}});
 }
 
 NodeId Builder::counted_examples(NodeId x) {

@@ -12,10 +12,8 @@ std::optional<Type> infer_leaf(Builder&, std::span<const NodeId>, Attrs& attrs) 
 }
 
 std::optional<Type> infer_constant(Builder& b, std::span<const NodeId>, Attrs& attrs) {
-  if (const double* value = attrs.get<double>("value"))
-    attrs.set("immediate", *value);
   DType type = attrs.get_or("dtype", b.numerics.compute);
-  attrs = Attrs{{{"immediate", *attrs.get<double>("immediate")}}};
+  attrs = Attrs{{{"immediate", *attrs.get<double>("value")}}};
   return Type{{}, type};
 }
 
@@ -40,7 +38,7 @@ std::span<const OpDef> leaf_ops() {
        .summary = "A number.",
        .min_operands = 0,
        .max_operands = 0,
-       .attributes = {{"value", AttrKind::number, "the number"},
+       .attributes = {{"value", AttrKind::number, "the number", true},
                       {"dtype", AttrKind::dtype, "its dtype; the compute type by default"}},
        .infer = infer_constant,
        .flops_per_point = 0,

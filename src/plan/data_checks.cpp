@@ -46,14 +46,17 @@ void check_synthetic(const Spec& spec, const Graph& graph, Diagnostics& diagnost
         continue;
       const DType dtype = graph[input.node].type.dtype;
       const bool ids = given.kind == SyntheticInput::Kind::uniform;
-      const int64_t most = dtype == DType::boolean ? 2 : 256;
-      if (ids && (dtype == DType::boolean || dtype == DType::u8) && ids_below(spec, given) > most)
-        diagnostics.add({Code::data_mismatch,
-                         fmt::format("'{}' has ids below {}, but {} holds those below {}",
-                                     given.name, ids_below(spec, given), name_of(dtype), most),
-                         given.below_span,
-                         {{graph[input.node].origin.span, "the input is declared here"}},
-                         "give the input `dtype: i32`"});
+      const int64_t most = dtype == DType::boolean ? 2
+                           : dtype == DType::u8    ? 256
+                                                   : int64_t{1} << 31;
+      if (ids && !is_float(dtype) && ids_below(spec, given) > most)
+        diagnostics.add(
+            {Code::data_mismatch,
+             fmt::format("'{}' has ids below {}, but {} holds those below {}", given.name,
+                         ids_below(spec, given), name_of(dtype), most),
+             given.below_span,
+             {{graph[input.node].origin.span, "the input is declared here"}},
+             dtype == DType::i32 ? "write a smaller size" : "give the input `dtype: i32`"});
       if (ids == is_float(dtype))
         diagnostics.add(
             {Code::data_mismatch,

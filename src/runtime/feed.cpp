@@ -106,7 +106,9 @@ Feed::Feed(const Spec& spec, const Plan& plan) {
   inputs_ = inputs_of(spec, plan);
   data_ = open_data(spec, inputs_);
   for (const IdRange& r : plan.id_ranges)
-    data_->check_range(r.input, r.low, r.high);
+    if (std::any_of(inputs_.begin(), inputs_.end(),  // else no program reads it
+                    [&](const BatchInput& input) { return input.name == r.input; }))
+      data_->check_range(r.input, r.low, r.high);
   if (plan.find("eval") && data_->validation_batches() == 0)
     throw Failure(
         Exit::bad_input,
