@@ -166,6 +166,20 @@ void check_parameter_shapes(const Spec& spec, const Spec& inference, const Graph
               {{d.span, "training takes it from here"}},
               "dims of activations alone may differ in `infer.dims`"});
   }
+  for (const Repeat& repeat : forward.repeats) {
+    const std::string path = "infer.dims." + repeat.dim;
+    const auto dim = std::find_if(spec.dims.begin(), spec.dims.end(),
+                                  [&](const DimSpec& d) { return d.name == repeat.dim; });
+    if (dim != spec.dims.end() && spec.has(path) &&
+        training.size(dim->name, dim->span) != repeat.times)
+      diagnostics.add(
+          {Code::spec_range,
+           fmt::format("'{}' is {} in `infer:`, but training repeats the block {} times",
+                       repeat.dim, repeat.times, training.size(dim->name, dim->span).value_or(0)),
+           spec.span(path),
+           {{dim->span, "training takes it from here"}},
+           "dims of activations alone may differ in `infer.dims`"});
+  }
   if (diagnostics.errors() == earlier)
     for (const Diagnostic& d : derived.all())
       diagnostics.add(d);
