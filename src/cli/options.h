@@ -19,8 +19,8 @@ struct Options {
   std::string color = "auto";  // auto, always, never
   bool deny_warnings = false;
   std::optional<size_t> max_errors;  // validate: diagnostics shown for each file; 0: all
-  bool list_program = false;  // plan --program
-  bool markdown = false;      // ops --markdown
+  bool list_program = false;         // plan --program
+  bool markdown = false;             // ops --markdown
   bool resume = false, local = false;
   int threads = 0;         // 0: cores divided by the ranks on this node
   int ranks = 0;           // --local: how many; 0: what the mesh has

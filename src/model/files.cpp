@@ -17,26 +17,6 @@
 namespace mtf {
 namespace {
 
-// Is it a map, a list, a word, ... as the key's form asks? What it holds is seen when it is built.
-bool fits(const YamlNode& n, Form form) {
-  auto is_scalar = [](const YamlNode& i) { return i.is_scalar(); };
-  switch (form) {
-    case Form::steps:
-      return n.is_list();
-    case Form::value:
-    case Form::boolean:
-    case Form::text:
-      return n.is_scalar();
-    case Form::values:
-      return n.is_scalar() ||
-             (n.is_list() && std::all_of(n.items.begin(), n.items.end(), is_scalar));
-    case Form::results:
-      return !n.is_list();
-    default:
-      return n.is_map();
-  }
-}
-
 std::string_view name_of(Form form) {
   switch (form) {
     case Form::steps:

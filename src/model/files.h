@@ -30,7 +30,7 @@ struct ModelFile {
   std::map<std::string, Block, std::less<>> blocks;
   bool library = false;
   bool extends = false;  // parts of the spec come from another file
-  bool sound = true;  // false: mistakes were reported
+  bool sound = true;     // false: mistakes were reported
 };
 
 // What a step knows without the user's doing: no block or choice may be called so.

@@ -17,9 +17,7 @@ class Comparison {
   Comparison(const Spec& spec, const Model& whole, Diagnostics& diagnostics)
       : spec_(spec), whole_(whole), diagnostics_(diagnostics) {
     Diagnostics known;
-    DimTable table(known);
-    for (const DimSpec& dim : spec.dims)
-      table.add(dim);
+    DimTable table(known, spec.dims);
     batch_size_ = table.size(batch_, {}).value_or(parts_);
   }
 

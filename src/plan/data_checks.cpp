@@ -29,17 +29,16 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Below which size the ids of an input are; 0 if that is unknown, which has been reported.
-int64_t ids_below(const Spec& spec, const SyntheticInput& input) {
-  Diagnostics known;
-  DimTable table(known);
-  for (const DimSpec& dim : spec.dims)
-    table.add(dim);
-  return table.evaluate(input.below, input.below_span).value_or(0);
+// Below which size the ids of an input are; 0 if that is unknown, which has been reported, or if it
+// has none.
+int64_t ids_below(DimTable& dims, const SyntheticInput& input) {
+  return input.below.empty() ? 0 : dims.evaluate(input.below, input.below_span).value_or(0);
 }
 
 // `uniform` gives ids, `normal` numbers.
 void check_synthetic(const Spec& spec, const Graph& graph, Diagnostics& diagnostics) {
+  Diagnostics known;
+  DimTable dims(known, spec.dims);
   for (const SyntheticInput& given : spec.data->synthetic)
     for (const Named& input : graph.inputs) {
       if (input.name != given.name)
@@ -49,11 +48,11 @@ void check_synthetic(const Spec& spec, const Graph& graph, Diagnostics& diagnost
       const int64_t most = dtype == DType::boolean ? 2
                            : dtype == DType::u8    ? 256
                                                    : int64_t{1} << 31;
-      if (ids && !is_float(dtype) && ids_below(spec, given) > most)
+      if (const int64_t below = ids_below(dims, given); !is_float(dtype) && below > most)
         diagnostics.add(
             {Code::data_mismatch,
-             fmt::format("'{}' has ids below {}, but {} holds those below {}", given.name,
-                         ids_below(spec, given), name_of(dtype), most),
+             fmt::format("'{}' has ids below {}, but {} holds those below {}", given.name, below,
+                         name_of(dtype), most),
              given.below_span,
              {{graph[input.node].origin.span, "the input is declared here"}},
              dtype == DType::i32 ? "write a smaller size" : "give the input `dtype: i32`"});
@@ -154,19 +153,18 @@ void check_synthetic_ids(const Spec& spec, const std::vector<IdRange>& ranges,
                          Diagnostics& diagnostics) {
   if (!spec.data)
     return;
+  Diagnostics known;
+  DimTable dims(known, spec.dims);
   for (const SyntheticInput& given : spec.data->synthetic)
-    for (const IdRange& range : ranges) {
-      if (range.input != given.name || given.kind != SyntheticInput::Kind::uniform)
-        continue;
-      const int64_t below = ids_below(spec, given);
-      if (below > range.high)
+    for (const IdRange& range : ranges)
+      if (const int64_t below = ids_below(dims, given);
+          range.input == given.name && below > range.high)
         diagnostics.add({Code::data_mismatch,
                          fmt::format("'{}' has ids below {}, but what it indexes has {}",
                                      given.name, below, range.high),
                          given.below_span,
                          {},
                          fmt::format("write a size of at most {}", range.high)});
-    }
 }
 
 }  // namespace mtf

@@ -141,48 +141,34 @@ Spec for_inference(const Spec& spec, const Decoding& decoding) {
 void check_parameter_shapes(const Spec& spec, const Spec& inference, const Graph& forward,
                             Diagnostics& diagnostics) {
   Diagnostics known;
-  DimTable training(known), own(known);
-  for (const DimSpec& d : spec.dims)
-    training.add(d);
-  for (const DimSpec& d : inference.dims)
-    own.add(d);
-  Diagnostics derived;  // dims that follow from others
-  const int earlier = diagnostics.errors();
+  DimTable training(known, spec.dims), own(known, inference.dims);
+  Diagnostics written, derived;  // in `infer.dims`; from other dims
   for (const DimSpec& d : spec.dims) {
     const std::optional<int64_t> there = training.size(d.name, d.span);
     const std::optional<int64_t> here = own.size(d.name, d.span);
     const DimId dim = forward.find_dim(d.name);
-    const auto has_dim = [&](const Named& p) { return forward[p.node].type.shape.has(dim); };
     const auto parameter =
-        std::find_if(forward.parameters.begin(), forward.parameters.end(), has_dim);
-    const bool written = spec.has("infer.dims." + d.name);
-    if (there == here || parameter == forward.parameters.end())
+        std::find_if(forward.parameters.begin(), forward.parameters.end(),
+                     [&](const Named& p) { return forward[p.node].type.shape.has(dim); });
+    const bool is_parameter = parameter != forward.parameters.end();
+    const bool repeats = std::any_of(forward.repeats.begin(), forward.repeats.end(),
+                                     [&](const Repeat& r) { return r.dim == d.name; });
+    if (there == here || (!is_parameter && !repeats))
       continue;
-    (written ? diagnostics : derived)
+    const std::string path = "infer.dims." + d.name;
+    const std::string trained =
+        is_parameter
+            ? fmt::format("parameter '{}' is trained with {}", parameter->name, there.value_or(0))
+            : fmt::format("training repeats the block {} times", there.value_or(0));
+    (spec.has(path) ? written : derived)
         .add({Code::spec_range,
-              fmt::format("'{}' is {} in `infer:`, but parameter '{}' is trained with {}", d.name,
-                          here.value_or(0), parameter->name, there.value_or(0)),
-              spec.span("infer.dims." + d.name),
+              fmt::format("'{}' is {} in `infer:`, but {}", d.name, here.value_or(0), trained),
+              spec.span(path),
               {{d.span, "training takes it from here"}},
               "dims of activations alone may differ in `infer.dims`"});
   }
-  for (const Repeat& repeat : forward.repeats) {
-    const std::string path = "infer.dims." + repeat.dim;
-    const auto dim = std::find_if(spec.dims.begin(), spec.dims.end(),
-                                  [&](const DimSpec& d) { return d.name == repeat.dim; });
-    if (dim != spec.dims.end() && spec.has(path) &&
-        training.size(dim->name, dim->span) != repeat.times)
-      diagnostics.add(
-          {Code::spec_range,
-           fmt::format("'{}' is {} in `infer:`, but training repeats the block {} times",
-                       repeat.dim, repeat.times, training.size(dim->name, dim->span).value_or(0)),
-           spec.span(path),
-           {{dim->span, "training takes it from here"}},
-           "dims of activations alone may differ in `infer.dims`"});
-  }
-  if (diagnostics.errors() == earlier)
-    for (const Diagnostic& d : derived.all())
-      diagnostics.add(d);
+  for (const Diagnostic& d : (written.has_errors() ? written : derived).all())
+    diagnostics.add(d);
 }
 
 void soften_rules(LayoutRules& rules, const Graph& forward, const Decoding& decoding) {

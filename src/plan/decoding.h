@@ -24,7 +24,8 @@ std::optional<Decoding> decoding_of(const Spec&);
 // blocks of the batch.
 Spec for_inference(const Spec&, const Decoding&);
 
-// Reports the dims of inference that give a parameter another shape than training gives it.
+// Reports the dims of inference that give a parameter another shape, or a repeat another number of
+// copies, than training gives it.
 void check_parameter_shapes(const Spec&, const Spec& inference, const Graph& forward, Diagnostics&);
 
 // Makes rules for the batch, for positions and for past dims soft: new positions are few.

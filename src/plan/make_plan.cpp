@@ -297,7 +297,7 @@ void check_inference(const Spec& spec, Sources& sources, Diagnostics& diagnostic
                                 k.where.line == d.where.line && k.where.column == d.where.column;
                        });
   };
-  const YamlNode* own_dims = spec.find("infer.dims");
+  const YamlNode* own_dims = spec.document.at("infer.dims");
   auto is_of_infer = [&](const Diagnostic& d) {  // a dim or rule of its own that nothing uses
     if (d.code == Code::layout_rule_unused)
       return spec.has("infer.layout");

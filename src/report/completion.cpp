@@ -19,19 +19,9 @@ struct Named {
   std::vector<std::string> values = {};
 };
 
-const YamlNode* node_at(const YamlNode& document, std::string_view path) {
-  const YamlNode* node = &document;
-  for (size_t begin = 0; node && begin <= path.size();) {
-    const size_t end = std::min(path.find('.', begin), path.size());
-    node = node->find(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return node;
-}
-
 std::vector<std::string> keys_at(const YamlNode& document, std::string_view path) {
   std::vector<std::string> keys;
-  if (const YamlNode* node = node_at(document, path))
+  if (const YamlNode* node = document.at(path))
     for (const auto& [key, value] : node->entries)
       keys.push_back(key.text);
   return keys;

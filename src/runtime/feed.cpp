@@ -65,9 +65,7 @@ std::vector<BatchInput> inputs_of(const Spec& spec, const Plan& plan) {
 
 std::vector<SyntheticRule> rules_of(const Spec& spec) {
   Diagnostics mistakes;
-  DimTable dims(mistakes);
-  for (const DimSpec& d : spec.dims)
-    dims.add(d);
+  DimTable dims(mistakes, spec.dims);
   std::vector<SyntheticRule> out;
   for (const SyntheticInput& s : spec.data->synthetic) {
     if (s.kind == SyntheticInput::Kind::normal) {

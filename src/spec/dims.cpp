@@ -286,6 +286,12 @@ std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span, co
   return value->numerator;
 }
 
+DimTable::DimTable(Diagnostics& diagnostics, std::span<const DimSpec> dims)
+    : diagnostics_(diagnostics) {
+  for (const DimSpec& dim : dims)
+    add(dim);
+}
+
 void DimTable::add(const DimSpec& dim, Options options) {
   entries_.try_emplace(dim.name, Entry{dim, std::move(options), State::waiting, {}});
 }

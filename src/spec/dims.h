@@ -35,7 +35,7 @@ std::optional<int64_t> evaluate(std::string_view expression, SourceSpan span, co
 class DimTable {
  public:
   using Options = decltype(DimNames::option);
-  explicit DimTable(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  explicit DimTable(Diagnostics& diagnostics, std::span<const DimSpec> dims = {});
 
   // Adds a dim. A name that is there already stays as it is: a spec's own dims win over the
   // defaults of library files and blocks, whose sizes may hold `$options`.

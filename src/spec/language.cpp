@@ -188,6 +188,44 @@ void walk(const KeyTable& table, const std::string& prefix,
 
 }  // namespace
 
+bool fits(const YamlNode& value, Form form) {
+  switch (form) {
+    case Form::keys:
+    case Form::dims:
+    case Form::mesh:
+    case Form::named_paths:
+    case Form::named_keys:
+    case Form::tensor_rules:
+    case Form::model:
+    case Form::options:
+    case Form::tensors:
+    case Form::choices:
+    case Form::named_value:
+      return value.is_map();
+    case Form::layout:
+    case Form::rules:
+      return !value.is_scalar();
+    case Form::rate:
+    case Form::size:
+    case Form::block_counts:
+    case Form::results:
+      return !value.is_list();
+    case Form::texts:
+    case Form::paths:
+    case Form::dim_names:
+      return !value.is_map();
+    case Form::values:
+      return !value.is_map() && std::all_of(value.items.begin(), value.items.end(),
+                                            [](const YamlNode& item) { return item.is_scalar(); });
+    case Form::two_numbers:
+    case Form::fan_pair:
+    case Form::steps:
+      return value.is_list();
+    default:
+      return value.is_scalar();
+  }
+}
+
 bool has_user_keys(Form form) {
   switch (form) {
     case Form::dims:

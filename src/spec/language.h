@@ -52,6 +52,9 @@ enum class Form : uint8_t {
   results,      // a name, or named: value
 };
 
+// Is it a map, a list or a scalar, as the form may be? What it holds is seen when it is read.
+bool fits(const YamlNode&, Form);
+
 bool has_user_keys(Form);  // is it, or may it be, a map whose keys the user chooses?
 
 struct KeyTable;

@@ -106,54 +106,17 @@ bool has_map(const YamlNode& node, std::string_view path) {
   });
 }
 
-// Is the value a map, a list or a scalar as the form may be?
-bool may_be(const YamlNode& value, Form form) {
-  switch (form) {
-    case Form::keys:
-    case Form::dims:
-    case Form::mesh:
-    case Form::named_paths:
-    case Form::named_keys:
-    case Form::tensor_rules:
-    case Form::model:
-    case Form::options:
-    case Form::tensors:
-    case Form::choices:
-    case Form::named_value:
-      return value.is_map();
-    case Form::layout:
-    case Form::rules:
-      return !value.is_scalar();
-    case Form::rate:
-    case Form::size:
-    case Form::block_counts:
-    case Form::results:
-      return !value.is_list();
-    case Form::texts:
-    case Form::paths:
-    case Form::dim_names:
-    case Form::values:
-      return !value.is_map();
-    case Form::two_numbers:
-    case Form::fan_pair:
-    case Form::steps:
-      return value.is_list();
-    default:
-      return value.is_scalar();
-  }
-}
-
 // The maps that have such a key: of those, the ones that the document has most of the way to.
 std::vector<std::string> places_of(std::string_view key, const YamlNode& value,
                                    const YamlNode& document) {
   bool fits_any = false;
   for_each_key([&](const std::string&, const KeyRow& row) {
-    fits_any = fits_any || (row.name == key && may_be(value, row.form));
+    fits_any = fits_any || (row.name == key && fits(value, row.form));
   });
   std::vector<std::string> nearest;
   int least = std::numeric_limits<int>::max();  // maps that are not there yet
   for_each_key([&](const std::string& path, const KeyRow& row) {
-    if (row.name != key || parent(path).empty() || (fits_any && !may_be(value, row.form)))
+    if (row.name != key || parent(path).empty() || (fits_any && !fits(value, row.form)))
       return;
     int missing = 0;
     for (auto map = parent(path); !map.empty() && !has_map(document, map); map = parent(map))
@@ -181,20 +144,10 @@ bool stands_at_top(std::string_view key) {
   return language().front().find(key) != nullptr;
 }
 
-const YamlNode* node_at(const YamlNode& document, std::string_view path) {
-  const YamlNode* node = &document;
-  while (node && !path.empty()) {
-    const std::string_view first = path.substr(0, path.find('.'));
-    node = node->find(first);
-    path.remove_prefix(std::min(path.size(), first.size() + 1));
-  }
-  return node;
-}
-
 // `learning_rate: {peak: 0.1, warmup: 10}`, where the document has no such map, or only the peak.
 std::string long_form(const YamlNode& document, const std::string& place, std::string_view key,
                       const YamlNode& value) {
-  const YamlNode* there = node_at(document, place);
+  const YamlNode* there = document.at(place);
   if (there && there->is_map())
     return "";
   std::string first;
@@ -265,7 +218,7 @@ class Mender {
           continue;
         MeantKey meant = meant_key(entry, title, known, document_);
         const KeyRow* row = table.find(meant.here);
-        if (meant.help.edits.empty() || !row || !may_be(value, row->form) || map.find(meant.here))
+        if (meant.help.edits.empty() || !row || !fits(value, row->form) || map.find(meant.here))
           continue;
         diagnostics_.add(unknown_key(title, key, std::move(meant.help)));
         key.text = meant.here;

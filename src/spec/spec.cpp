@@ -14,10 +14,8 @@
 namespace mtf {
 namespace {
 
-// Evaluates every dim. Returns whether all have a size.
+// Evaluates every dim of the table. Returns whether all have a size.
 bool check_dims(DimTable& table, const std::vector<DimSpec>& dims) {
-  for (const DimSpec& dim : dims)
-    table.add(dim);
   bool all = true;
   for (const DimSpec& dim : dims)
     all = table.size(dim.name, dim.span).has_value() && all;
@@ -59,7 +57,7 @@ void check_like(const DimTable& table, const std::vector<DimSpec>& dims, const S
 
 // `data.batch` must be a dim. Goes on with the one that is meant.
 void check_batch(Spec& spec, const DimTable& table, Diagnostics& diagnostics) {
-  const YamlNode* batch = spec.find("data.batch");
+  const YamlNode* batch = spec.document.at("data.batch");
   if (!spec.data || !batch || !batch->is_scalar() || table.find(batch->text))
     return;
   const std::vector<std::string> names = names_of(spec.dims);
@@ -203,7 +201,7 @@ SourceSpan Spec::span(std::string_view path) const {
 }
 
 SourceSpan Spec::span(std::string_view path, std::string_view word) const {
-  if (const YamlNode* node = find(path)) {
+  if (const YamlNode* node = document.at(path)) {
     for (const YamlNode& item : node->items)
       if (item.text == word)
         return item.span;
@@ -214,18 +212,8 @@ SourceSpan Spec::span(std::string_view path, std::string_view word) const {
   return span(path);
 }
 
-const YamlNode* Spec::find(std::string_view path) const {
-  const YamlNode* node = &document;
-  while (node != nullptr && !path.empty()) {
-    size_t dot = path.find('.');
-    node = node->find(path.substr(0, dot));
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
-  }
-  return node;
-}
-
 bool Spec::has(std::string_view path) const {
-  const YamlNode* node = find(path);
+  const YamlNode* node = document.at(path);
   return node != nullptr && !node->is_null();
 }
 
@@ -240,7 +228,7 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
   const YamlNode* dims = spec.document.find("dims");
   if (dims != nullptr && !dims->is_null() && !dims->is_map())
     return spec;  // nothing that names a dim can be judged
-  DimTable table(diagnostics);
+  DimTable table(diagnostics, spec.dims);
   bool sized = check_dims(table, spec.dims);
   check_like(table, spec.dims, spec, diagnostics);
   check_batch(spec, table, diagnostics);
@@ -248,12 +236,13 @@ Spec read_spec(Sources& sources, const std::string& path, const std::vector<Over
   check_synthetic(spec, table);
   check_tokenizer(spec, diagnostics);
   check_name(spec, path, diagnostics);
-  if (!diagnostics.has_errors())  // a rule may have been dropped for an error
+  if (!diagnostics.has_errors()) {  // an axis may have been dropped for an error
     warn_of_unused_axes(spec, spec.mesh, spec.layout, "mesh", diagnostics);
-  if (!diagnostics.has_errors() && spec.has("infer.mesh"))
-    warn_of_unused_axes(spec, spec.infer.mesh, spec.infer.layout, "infer.mesh", diagnostics);
+    if (spec.has("infer.mesh"))
+      warn_of_unused_axes(spec, spec.infer.mesh, spec.infer.layout, "infer.mesh", diagnostics);
+  }
   if (sized && spec.has("infer.dims")) {
-    DimTable infer_table(diagnostics);
+    DimTable infer_table(diagnostics, spec.infer.dims);
     check_dims(infer_table, spec.infer.dims);
   }
   spec.buildable = spec.model.is_map();

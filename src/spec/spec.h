@@ -146,7 +146,6 @@ struct Spec {
   SourceSpan span(std::string_view path) const;
   // Of the word among the keys or items of the value at a path; that of the value if it has none.
   SourceSpan span(std::string_view path, std::string_view word) const;
-  const YamlNode* find(std::string_view path) const;  // null if absent
   bool has(std::string_view path) const;
 };
 

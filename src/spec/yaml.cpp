@@ -357,6 +357,16 @@ YamlNode* YamlNode::find(std::string_view key) {
   return const_cast<YamlNode*>(static_cast<const YamlNode*>(this)->find(key));
 }
 
+const YamlNode* YamlNode::at(std::string_view path) const {
+  const YamlNode* node = this;
+  while (node && !path.empty()) {
+    const std::string_view first = path.substr(0, path.find('.'));
+    node = node->find(first);
+    path.remove_prefix(std::min(path.size(), first.size() + 1));
+  }
+  return node;
+}
+
 YamlNode parse_yaml(const Sources& sources, int file, Diagnostics& diagnostics) {
   Diagnostics found;
   YamlNode root = parse(sources, file, 0, found);

@@ -34,6 +34,7 @@ struct YamlNode {
   bool is_null() const { return kind == Kind::null; }
   const YamlNode* find(std::string_view key) const;  // null if absent or no map; linear
   YamlNode* find(std::string_view key);
+  const YamlNode* at(std::string_view path) const;  // dotted keys, down from here; null if absent
 };
 
 // No std::pair, which cannot be named before the node is complete.

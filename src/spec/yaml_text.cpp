@@ -59,13 +59,20 @@ std::optional<Diagnostic> find_no_break_space(const Places& places, size_t begin
                     Help("put a plain blank", {{where, " "}})};
 }
 
+// The bytes [begin, end) of the word in the place of a key on the line that begins at `line`; none
+// if they are equal.
+std::pair<size_t, size_t> key_of_line(std::string_view text, size_t line) {
+  const size_t begin = std::min(text.find_first_not_of(" {-", line), text.size());
+  size_t end = begin;
+  while (end < text.size() && is_word(text[end]))
+    ++end;
+  return {begin, end};
+}
+
 // `name:value` on the line that begins at `begin`.
 std::optional<Diagnostic> find_missing_blank(const Places& places, size_t begin) {
   const std::string_view text = places.text();
-  const size_t key = std::min(text.find_first_not_of(" {-", begin), text.size());
-  size_t colon = key;
-  while (colon < text.size() && is_word(text[colon]))
-    ++colon;
+  const auto [key, colon] = key_of_line(text, begin);
   if (colon == key || colon + 1 >= text.size() || text[colon] != ':' || !is_word(text[colon + 1]))
     return std::nullopt;
   const SourceSpan where = places.span(colon, 1);
@@ -79,10 +86,7 @@ std::optional<Diagnostic> find_missing_blank(const Places& places, size_t begin)
 // `name = value` on the line that begins at `begin`.
 std::optional<Diagnostic> find_equals_sign(const Places& places, size_t begin) {
   const std::string_view text = places.text();
-  const size_t key = std::min(text.find_first_not_of(" {-", begin), text.size());
-  size_t end = key;
-  while (end < text.size() && is_word(text[end]))
-    ++end;
+  const auto [key, end] = key_of_line(text, begin);
   const size_t sign = std::min(text.find_first_not_of(' ', end), text.size());
   const size_t value = std::min(text.find_first_not_of(' ', sign + 1), text.size());
   if (end == key || value == text.size() || text[sign] != '=' || text[value] == '\n')

@@ -37,7 +37,7 @@ std::vector<Stay> arena_stays(const PlannedProgram& planned) {
 }
 
 std::vector<Stretch> dead_ranges(const std::vector<Stay>& stays, int instruction,
-                               int64_t arena_bytes) {
+                                 int64_t arena_bytes) {
   std::vector<Stretch> live;
   for (const Stay& s : stays)
     if (s.made < instruction && instruction <= s.last)

@@ -124,9 +124,7 @@ TEST_CASE("The dims of a spec refer to each other in any order") {
   REQUIRE_FALSE(r.diagnostics.has_errors());
   CHECK(r.spec.buildable);
   Diagnostics diagnostics;
-  DimTable table(diagnostics);
-  for (const DimSpec& d : r.spec.dims)
-    table.add(d);
+  DimTable table(diagnostics, r.spec.dims);
   CHECK(table.size("d_head", {}) == 10);
   CHECK(table.size("d_ff", {}) == 240);
   CHECK(r.spec.dims[0].name == "d_head");
